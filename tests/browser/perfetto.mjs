@@ -35,7 +35,7 @@ export async function perfetto(trace) {
   };
   try {
     const page = await browser.newPage();
-    // Nothing outside is asked.
+    // No outside host is contacted.
     await page.setRequestInterception(true);
     page.on("request", (request) => (/^(data|blob):/.test(request.url()) || request.url().startsWith(origin) ? request.continue() : request.abort()));
     await page.goto(`${origin}/#!/?url=${origin}/trace`);

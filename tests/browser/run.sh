@@ -15,7 +15,7 @@ for file in tests/browser/test_*; do
     *.mjs)
         if [ -f .tools/see/node.missing ] || [ ! -x "$node" ]; then
             reason=$(cat .tools/see/node.missing 2>/dev/null || echo "no Node.js; run tools/see.sh")
-            # Names stand at the begin of a test's line.
+            # A test's line begins with its name.
             sed -n "s/^ *\[\"\([a-z0-9_]*\)\".*/test \1 ... skipped: $(printf '%s' "$reason" | tr '/&\n' '|+ ')/p" "$file" |
                 tee -a "$log"
             continue

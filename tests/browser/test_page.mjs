@@ -249,7 +249,7 @@ await run(
       }
       return times.sort((a, b) => a - b);
     });
-    // Ten times what it takes on two cores that do nothing else.
+    // Ten times the time on two idle cores.
     assert.ok(times[6] < 300, `a frame takes ${times[6]} ms`);
     await page.close();
   }],

@@ -54,7 +54,7 @@ await run(
     }
     const [span] = await query("select max(ts + dur) - min(ts) as span from slice");
     assert.equal(span.span, metrics.makespan_ns);
-    // Computation takes what the program says.
+    // Computation takes the time that the program states.
     const program = readFileSync(join(root, "workloads/lulesh_8.goal"), "utf8");
     const computed = [...program.matchAll(/calc (\d+)/g)].map(([, ns]) => Number(ns)).filter((ns) => ns > 0);
     const [compute] = await query(`select count(*) as count, sum(dur) as sum from slice join track on slice.track_id = track.id

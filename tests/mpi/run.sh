@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs programs of MPI on the machine: benchmarks and tests of MPI for Python, NetPIPE, the C programs beside this file, with MPICH
-# and with Open MPI, and programs that fail. Prints `test NAME ... ok`, FAILED with what was printed, or `skipped: REASON`, and their
+# and with Open MPI, and programs that fail. Prints `test NAME ... ok`, FAILED with its output, or `skipped: REASON`, and their
 # sum in the words of cargo's tests. An argument chooses the tests whose names contain it.
 #
 # MPI_SUITE=all tests/mpi/run.sh suite runs all of MPI for Python's own tests that may pass; without it, a part runs.
@@ -46,7 +46,7 @@ one_test() {
     printf 'test %s ... %s\n  %d s\n%s' "$name" "$outcome" $((SECONDS - start)) "${reason:+$reason$'\n'}"
 }
 
-# alone NAME COMMAND...: the same for a test that looks at what all jobs of this host share.
+# alone NAME COMMAND...: the same for a test that looks at state shared by all jobs of this host.
 alone() {
     wait
     test_ "$@"
@@ -123,7 +123,7 @@ requests() {
     grep -oE '"requests": [0-9]+' "$dir/$1.json" | grep -oE '[0-9]+$'
 }
 
-# Both ends of a message of 8 B, with what they poll until it comes.
+# Both ends of a message of 8 B, with their polls until it comes.
 requests_of_a_message() {
     local few many
     few=$(requests 100) && many=$(requests 1100) || return
@@ -143,7 +143,7 @@ compile() {
     ) 9>"$work/$1.lock"
 }
 
-# sections PROGRAM OPTIONS... -- SECTIONS...: these end on all tasks, or all that there are; in that order.
+# sections PROGRAM OPTIONS... -- SECTIONS...: these sections (default: all) end on all tasks, in that order.
 sections() {
     local program=$1 options=()
     shift
@@ -164,7 +164,7 @@ sections() {
 open_mpi() {
     local mpi=$openmpi/bin work=$work/open_mpi
     mkdir -p "$work"
-    # Where it has the text of its errors.
+    # Folder with the text of its errors.
     OPAL_PREFIX=$openmpi "$@"
 }
 
@@ -219,7 +219,7 @@ told_to_end() {
     shared >"$dir/before"
     compile rma || return
     cp "$work/rma" "$program"
-    # The shell has what runs beside it ignore SIGINT.
+    # The shell makes background commands ignore SIGINT.
     env --default-signal="$1" "$gyre" exec -n 4 --shape 2x2 -- "$program" >"$dir/run.out" 2>"$dir/run.err" </dev/null &
     run=$!
     for turn in {1..600}; do
@@ -232,7 +232,7 @@ told_to_end() {
         echo "status $status"
         return 1
     fi
-    # The guardian ends the tasks' processes once the command is gone, and then removes what they shared.
+    # The guardian ends the tasks' processes once the command is gone, and then removes their shared memory.
     for turn in {1..100}; do
         if ! pgrep -f "^$program" >/dev/null && shared | cmp -s "$dir/before" -; then
             break

@@ -1,4 +1,4 @@
-/* What the programs of MPI share: checks that end the program with status 1 and say where, bytes that tell one message
+/* Shared by the MPI programs: checks that end the program with status 1 and name the place, bytes that tell one message
  * from another, and sections, of which the arguments choose some. */
 #ifndef CHECK_H
 #define CHECK_H
@@ -20,7 +20,7 @@ static int rank, size;
     }                                                                                               \
   } while (0)
 
-/** The same, with a number that says which case it was. */
+/** The same, with the number of the case. */
 #define CHECK_AT(condition, place)                                                                  \
   do {                                                                                              \
     if (!(condition)) {                                                                             \
@@ -38,13 +38,13 @@ static const int LENGTHS[] = {0,   1,   2,    3,    7,    8,    31,    32,    33
 /** Bytes behind a buffer that nothing may change. */
 #define GUARD 16
 
-/** Byte `place` of what task `from` sends as its message `number`. */
+/** Byte `place` of message `number` of task `from`. */
 static inline unsigned char byte_of(int from, int number, long place) {
   unsigned long x = (unsigned long)place * 2654435761UL + (unsigned long)from * 40503UL + (unsigned long)number * 9973UL;
   return (unsigned char)(x >> 7 ^ x);
 }
 
-/** A buffer of `length` bytes and a guard, filled with what task `from` sends as its message `number`. */
+/** A buffer of `length` bytes and a guard, filled with message `number` of task `from`. */
 static inline unsigned char *message(int from, int number, int length) {
   unsigned char *buffer = malloc((size_t)length + GUARD);
   CHECK(buffer);
@@ -52,7 +52,7 @@ static inline unsigned char *message(int from, int number, int length) {
   return buffer;
 }
 
-/** A buffer for `length` bytes and a guard, filled with what no message has all over. */
+/** A buffer for `length` bytes and a guard, filled with bytes that no message has throughout. */
 static inline unsigned char *room(int length) {
   unsigned char *buffer = malloc((size_t)length + GUARD);
   CHECK(buffer);

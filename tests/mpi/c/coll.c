@@ -26,7 +26,7 @@ static MPI_Comm reversed(int parts) {
   return comm;
 }
 
-/** What a task of a communicator contributes as element `i`; doubles and floats add up exactly. */
+/** Contribution of a task of a communicator as element `i`; doubles and floats add up exactly. */
 static long element(int from, int i) { return (from * 37L + i * 11L) % 509 - 100; }
 
 /** For a type: fills, folds by each operation that it has, and compares. */
@@ -136,7 +136,7 @@ static void extremes(void) {
   CHECK(both == (size < 2));
 }
 
-/** Nobody leaves a barrier before the last has come. */
+/** No task leaves a barrier before the last has entered. */
 static void barriers(void) {
   MPI_Comm comms[] = {MPI_COMM_WORLD, reversed(1), reversed(2)};
   for (int c = 0; c < 3; c++) {
@@ -363,7 +363,7 @@ static void nonblocking(void) {
   for (int n = 0; n < COUNT; n++) CHECK_AT(in[n] == size * (size - 1) / 2 + size * n && words[n] == n, n);
 }
 
-/** What a task that waits in a collective owes others goes on: a message above every limit, and a lock on its window. */
+/** A task that waits in a collective serves others meanwhile: a message above every limit, and a lock on its window. */
 static void progress(void) {
   enum { LENGTH = 100000 };
   int peer = rank ^ 1, first = rank % 2 == 0;

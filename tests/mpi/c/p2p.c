@@ -141,7 +141,7 @@ static void wildcards(void) {
   for (int source = 1; source < size; source++) CHECK(next[source] == EACH);
 }
 
-/** A receive of one source with any tag, and one of any source with one tag, leave alone what does not match. */
+/** A receive of one source with any tag, and one of any source with one tag, leave other messages alone. */
 static void half_wildcards(void) {
   int peer = rank ^ 1, value = rank, got[3];
   MPI_Status status;
@@ -267,7 +267,7 @@ static void cancel(void) {
   }
 }
 
-/** Probes say what has come and leave it; a matched probe takes it from every other receive. */
+/** Probes report a message and leave it; a matched probe takes it from every other receive. */
 static void probe(void) {
   int peer = rank ^ 1, found;
   MPI_Status status;
@@ -410,7 +410,7 @@ static void many(void) {
   }
 }
 
-/** Nobody as a partner ends at once; a buffer may be sent from and received into. */
+/** MPI_PROC_NULL as a partner ends at once; a buffer may be sent from and received into. */
 static void special(void) {
   int value = rank, peer = rank ^ 1;
   MPI_Status status;
