@@ -1,8 +1,8 @@
 // Checks of one descriptor (HW-1): a pure function of the descriptor, its FIFO and its source slot. Gives
 // the first reason to refuse it, or the path it takes and the byte address of its payload.
 //
-// A descriptor of length 0 reads nothing: its source slot is not looked at. The source slot of a read-modify-write
-// is where the old value goes, looked at only with rmw_fetch; its payload is the upper half of the descriptor.
+// A descriptor of length 0 reads nothing: its source slot is not checked. The source slot of a read-modify-write
+// takes the old value and is checked only with rmw_fetch; its payload is the upper half of the descriptor.
 // A dynamic packet (HW-4) starts on one of its productive paths: the lowest, or from a descriptor at an odd place the
 // highest, so that the descriptors of a FIFO take turns.
 // Packets of a flow (HW-4) are dynamic, and go where the flow leads, in its class and for its owner.

@@ -1,6 +1,6 @@
-// Completion of puts of ordered-dynamic flows (HW-4): their payload went to memory by the path they came in by; what is
-// left, to lower a byte counter, is kept in their slot and done in its turn: another counter when the one before is in
-// memory.
+// Completion of puts of ordered-dynamic flows (HW-4): their payload went to memory by the path on which they arrived; the
+// remaining step, to lower a byte counter, is kept in their slot and done in turn, another counter once the one before is
+// in memory.
 module flow_complete
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(

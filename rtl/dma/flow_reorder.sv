@@ -1,9 +1,9 @@
-// Target side of ordered-dynamic flows (HW-4): packets of a flow arrive by any link in any order and go on in that of
+// Target side of ordered-dynamic flows (HW-4): packets of a flow arrive by any link in any order and proceed in the order of
 // their sequence numbers. Requests are kept whole in their reserved slots (flow_store) and go on to the reception
-// FIFOs as if they had come by one path; of puts only the completion is kept (flow_complete). The source is sent
-// what was released (flow_ack) and so never has more under way than there are slots: storage cannot run out,
-// and taking a packet never waits for another. A flow that is closed by force discards what is in its slots; what comes for
-// it later is refused.
+// FIFOs as if they had come by one path; of puts only the completion is kept (flow_complete). The source is told of
+// releases (flow_ack) and so never has more under way than there are slots: storage cannot run out,
+// and taking a packet never waits for another. A flow that is closed by force discards the packets in its slots and refuses
+// later ones.
 module flow_reorder
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(
@@ -128,7 +128,7 @@ module flow_reorder
     put_quiet = !put_claim_i;
     for (int unsigned i = 0; i < 2 * NIn; i++) if (put_done_i[i].valid) put_quiet = 1'b0;
   end
-  // A released packet's slot is free with its last flit: what has gone on is no longer held here.
+  // A released packet's slot is free with its last flit: a forwarded packet is no longer held here.
   assign busy_o  = complete_busy || !ack_idle;
   assign holds_o = table_holds || store_holds;
   assign idle_o  = table_idle && store_idle && complete_idle && ack_idle && put_quiet;

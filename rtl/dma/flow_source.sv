@@ -1,9 +1,9 @@
 // Source side of ordered-dynamic flows (HW-4): registers, and the window of each flow. A flow leads to one other node
 // for packets of one class; each gets the next sequence number when it is issued, and at most `Window` are between
-// issue and release at the target, which says by control packets how far it has come.
-// Closing one in use by force: no descriptor may name it any more, FIFOs that are at one that does halt with ErrDescFlow when
-// what they have issued has left, and then the flow is closed. Until then CTRL reads as open, with [62] set. Packets carry
-// the flow's epoch, and an acknowledgement of another one is refused.
+// issue and release at the target, which reports its progress by control packets.
+// Closing a flow in use by force: no descriptor may name it any more, FIFOs at a descriptor of it halt with ErrDescFlow when
+// their issued packets have left, and then the flow is closed. Until then CTRL reads as open, with [62] set. Packets carry
+// the epoch of the flow, and an acknowledgement of another epoch is refused.
 // Flow f at f*0x10: CTRL {[63] open, [62] close by force, [54:48] epoch, [43:40] owner, [36] class, [34:32] number at the
 // target, [29:0] target},
 // STATUS {[16] in use, [12:8] first sequence number not released, [4:0] next to be issued}. Answers with an error: opening

@@ -1,14 +1,14 @@
 // Target side of ordered-dynamic flows (HW-4): registers, and the slots of each flow. A flow comes from one other node
-// with packets of one class, and has `Window` slots, by sequence number: as many as its source lets be under way, so a
-// packet never waits for one. A slot is claimed by a packet's header and full when the packet may go on; it is released
+// with packets of one class, and has `Window` slots, by sequence number, as many as the source's limit of packets under way, so
+// a packet never waits for a slot. A slot is claimed by a packet's header and full when the packet may go on; it is released
 // when its turn has come and it has gone on. Places of packets that were refused or damaged are void: they are
 // released without more.
-// Closing one in use by force: nothing more is taken, what is in slots is discarded unless it is going on already, and the
-// flow is closed when its last slot is free. Until then CTRL reads as open, with [62] set. Packets of another epoch than
-// the flow's are not its own.
+// Closing a flow in use by force: no packet is taken, packets in slots are discarded unless they are being forwarded, and
+// the flow is closed when its last slot is free. Until then CTRL reads as open, with [62] set. Packets of another epoch are
+// refused.
 // Flow f at f*0x10: CTRL {[63] open, [62] close by force, [54:48] epoch, [36] class, [34:32] number at the source,
 // [29:0] source}, STATUS {[16] in use,
-// [12:8] first sequence number that the source does not know to be released, [4:0] next to be released}; at 0x7F8 PARAMS
+// [12:8] first sequence number whose release was not reported, [4:0] next to be released}; at 0x7F8 PARAMS
 // {[12:8] window, [3:0] flows}. Answers with an error: opening one that is open, or from a node without a way there;
 // closing one with slots in use or an acknowledgement due to its source, unless by force; writes to STATUS and PARAMS; an absent flow.
 module flow_table

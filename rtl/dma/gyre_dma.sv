@@ -1,6 +1,6 @@
 // DMA engine of a node (HW-1): transmit side, receive side, base slots and the path from the node to itself.
-// Path p < 2*NDim is that of link p, then come that to the node itself and that of the collective network (HW-5); packets of
-// class priority, and those of class system, are received by one path each, whatever they came by.
+// Path p < 2*NDim belongs to link p, the next to the node itself, the last to the collective network (HW-5); packets of
+// class priority and of class system are received by one path each, from all links.
 // Register pages: one a group at g*0x1000, of which group 0 exists: injection FIFOs at 0x000, reception FIFOs
 // at 0x800, base slots at 0xC00. Page 17: flows that start here at 0x000, that end here at 0x800. Other pages answer with
 // an error.

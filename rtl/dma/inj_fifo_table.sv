@@ -2,7 +2,7 @@
 // their pointers: software (TAIL), descriptor fetch, completion, and remote gets from the receive side.
 //
 //   inj_fifo_access   registers: decode, check, answer (the register map is described there)
-//   inj_fifo_events   events for the rest of the node of
+//   inj_fifo_events   events for the rest of the node
 //
 // A remote get that did not reach memory halts its FIFO with ErrWrite; only disabling and enabling ends
 // that, since descriptors are missing from the ring.

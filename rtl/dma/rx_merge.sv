@@ -1,5 +1,5 @@
-// Joins sources of whole packets on one way, flit by flit without gaps between the flits of a packet; where several have
-// one they take turns. Names the source of the flit; the user forwards it.
+// Joins sources of whole packets into one stream, without gaps between the flits of a packet; sources with a packet
+// take turns. Names the source of the flit; the user forwards it.
 module rx_merge #(
     parameter int unsigned N = 2
 ) (

@@ -3,7 +3,7 @@
 //                                          requests: -> rx_pending (place after collection)
 //                    read-modify-writes, once all earlier data is in memory: -> rmw_unit
 // Responses go first and never wait for requests: requests without a place hold at most all buffers but one.
-// On paths of links, requests of ordered-dynamic flows (HW-4) leave by flow_store, and of their puts it is said when they
+// On paths of links, requests of ordered-dynamic flows (HW-4) leave by flow_store, and their puts are reported when they
 // are in memory.
 module rx_path
   import gyre_pkg::*;

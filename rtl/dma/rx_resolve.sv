@@ -1,7 +1,7 @@
 // Finds the place in memory of every received packet: slot look-up with rights and bounds for puts, ring
 // allocation for memory FIFOs and remote gets. One unit for all paths, one packet a cycle, two cycles from
-// grant to answer; messages of the classes above response first, then responses, so they never wait for requests: of the
-// former there are two paths, which ask once in several cycles. Bounded: after MaxPassed responses while a request waited
+// grant to answer; messages of the classes above response first, then responses, so they never wait for requests; the
+// former have two paths, which ask once in several cycles. Bounded: after MaxPassed responses while a request waited
 // the next look-up but for those classes above is a request's, so one waits for at most NPath times as many. A request
 // without a place is refused and retries when rings have moved: it delays responses by that one look-up.
 //   put of a flow (HW-4), window of a flow: ErrPktFlow; else the put has its place in the flow, refused or not

@@ -1,6 +1,6 @@
 // inj_fifo_table: the pointers of an injection FIFO stay in order and in its ring, whatever software writes, and a
-// descriptor that can be fetched is announced. The neighbours behave: what is fetched was announced, completes once,
-// and a descriptor that halts its FIFO does not complete; remote gets allocate what is free, and commit that.
+// descriptor that can be fetched is announced. The neighbours behave: a fetched descriptor was announced and completes once,
+// and one that halts its FIFO does not complete; remote gets allocate free space, and commit it.
 module inj_fifo_table_formal
   import gyre_pkg::*, gyre_dma_pkg::*;
 #(

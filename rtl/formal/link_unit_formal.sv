@@ -1,5 +1,5 @@
 // link_unit: two ends of one link, enabled and disabled at any time, with buffers that take any time to drain and wires that
-// damage nothing: no flit ever fails its check, and none is passed on that was not sent since the last handshake. Flits
+// damage nothing: no flit ever fails its check, and every flit passed on was sent since the last handshake. Flits
 // carry one bit.
 module link_unit_formal
   import gyre_pkg::*;

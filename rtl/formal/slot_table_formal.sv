@@ -1,4 +1,4 @@
-// slot_table: a slot is at every look-up what software wrote last; a slot that does not exist is not
+// slot_table: every look-up gives the last written value of a slot; a slot that does not exist is not
 // valid; an access to it, to the word that a slot lacks, or with bits that a register lacks changes nothing and answers an
 // error.
 module slot_table_formal

@@ -205,7 +205,7 @@ package gyre_pkg;
     logic       member;          // this node contributes and receives (`local` in the registers)
     logic       child1;          // the child takes part
     logic       child0;
-    logic       parent;          // goes on to the parent, else this node is the root of the route
+    logic       parent;          // continues to the parent, else this node is the root of the route
     logic       valid;
   } coll_route_t;
 
@@ -468,14 +468,14 @@ package gyre_pkg;
   typedef struct packed {
     logic [BirthW-1:0]   birth;     // of the packet, for arbitration by age
     logic [MaxPorts-1:0] minimal;   // dynamic channels of its class at these outputs; none: fixed route
-    logic                deposit;   // it goes on, and leaves a copy here
+    logic                deposit;   // continues, and leaves a copy here
     logic                dateline;  // of its deterministic channel on `port`
     logic [3:0]          port;      // output of its fixed route, LocalPort: eject, NoPort: discard
   } route_t;
 
   // Route of a packet that came by link `in_port` on channel `in_vc`, by its header's first words (w0 lowest). The
   // deterministic channel of a dynamic packet is its escape, by the fixed route from here; coming from a dynamic
-  // channel it enters the ring anew.
+  // channel it enters the ring again.
   function automatic route_t route_transit(node_cfg_t cfg, logic [3:0] in_port, logic [VcW-1:0] in_vc, logic [63:0] head,
                                            logic [9:0] hint, logic [2:0] order);
     route_t     r;
