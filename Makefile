@@ -5,13 +5,12 @@
 CARGO ?= cargo
 PROFILE := --release --locked
 
+PREFIX ?= /usr/local
+
 # Random cases of tests are the same in every run; another seed draws others.
 export PROPTEST_RNG_SEED ?= 1
 
-# Crates whose files import each other in one direction only.
-ONE_WAY := $(wildcard analysis/* firmware/* host-driver/* programs/* sim-harness/*)
-
-.PHONY: run test test-see test-mpi fuzz conformance build setup setup-verilator setup-formal mpi lint syn formal formal-bounded csr csr-check cost-table requirements-tests fmt-check clippy unit model-check clean help
+.PHONY: run test test-see test-mpi fuzz conformance build setup setup-verilator setup-formal mpi lint syn formal formal-bounded csr csr-check cost-table requirements-tests fmt-check clippy unit model-check install clean help
 
 # Runs a trace of a real MPI program on a 2x2x2 torus; leaves the first message's waveform and a page for a browser in out/.
 run: setup-verilator
@@ -64,7 +63,7 @@ setup-formal:
 # Every Verilator warning on the node in 1 to 5 dimensions and on the flat fabric; circles of imports in Rust.
 lint: setup-verilator
 	tools/lint.sh
-	tools/import_circles.py $(ONE_WAY)
+	tools/import_circles.py
 	tools/prose.py
 
 # The design elaborates as hardware: no latch, no black box.
@@ -111,6 +110,10 @@ unit: setup-verilator
 model-check:
 	$(CARGO) clippy $(PROFILE) -p gyre-driver --features loom --test concurrency -- -D warnings
 	$(CARGO) test $(PROFILE) -p gyre-driver --features loom --test concurrency
+
+# Installs the command, its libraries, the RTL, Verilator, completions and manual pages below PREFIX; DESTDIR comes before it.
+install: build
+	PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' tools/install.sh
 
 # Removes what was built, models of the machine too; tools stay.
 clean:

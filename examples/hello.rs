@@ -17,12 +17,12 @@ fn main() -> ExitCode {
 /// Dispatch identifier of greetings.
 const GREETING: u8 = 1;
 
-/// What task `task` of `tasks` says.
+/// Greeting of task `task` of `tasks`.
 fn greeting(task: TaskId, tasks: usize) -> String {
     format!("Hello from {task} of {tasks}")
 }
 
-/// What every task does: all contexts are there when it begins. Returns the greetings that have come to it.
+/// Runs a task: all contexts exist when it begins. Returns the greetings that it has received.
 fn greet(task: &Task) -> TaskResult<Vec<String>> {
     let (context, tasks) = (task.context(), task.count());
     let inbox = Inbox::create(context, GREETING)?;

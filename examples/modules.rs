@@ -42,13 +42,13 @@ const ROUND: u32 = 7;
 /// Instructions of a step of the function that is called.
 const STEP: u64 = 4;
 
-/// What a module has found, and how long it took, picoseconds.
+/// Result of a module, and the time that it took, picoseconds.
 struct Found {
     numbers: Vec<f64>,
     time_ps: u64,
 }
 
-/// What task `task` brings.
+/// Contribution of task `task`.
 fn own(task: u32, numbers: usize) -> Vec<f64> {
     (0..numbers)
         .map(|i| (i as u32 * (task + 1)) as f64)

@@ -52,7 +52,7 @@ fn squares(numbers: &[f64]) -> f64 {
     numbers.iter().map(|number| number * number).sum()
 }
 
-/// What a task has found.
+/// Result of a task.
 struct Found {
     /// The vector as it has got it.
     vector: Vec<f64>,

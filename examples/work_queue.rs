@@ -93,14 +93,14 @@ fn sieve(end: u32) -> (u64, u64) {
     (count, sum)
 }
 
-/// What one worker has done.
+/// Work done by one worker.
 #[derive(Clone, Copy, Default)]
 struct Share {
     items: u64,
     primes: u64,
 }
 
-/// What a task knows at the end.
+/// Result of a task.
 #[derive(Default)]
 struct Ended {
     /// The master: the sum of all primes.

@@ -14,6 +14,7 @@ mod hop_latency;
 mod link_bandwidth;
 mod link_load;
 mod match_memory;
+mod measure;
 mod message_rate;
 mod metered;
 mod named_algorithm;
@@ -27,21 +28,53 @@ mod sim_speed;
 mod timed_collective;
 mod traffic;
 
-use indicatif::ProgressBar;
-use serde_json::{Map, Value};
-use std::path::Path;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::Value;
 
 use gyre::error::RunError;
 use gyre::machine_file::{self, MachineSpec};
 use gyre::options::{MachineOptions, UsageError};
-use gyre::outcome::{Outcome, SimFigures, Stopwatch};
-use gyre::progress;
-use gyre::settings::{self, Setting, Settings, Table};
+use gyre::outcome::Outcome;
+use gyre::settings::{self, Settings, Table};
 use gyre::timeline::{self, Timeline, Told};
 use gyre::waves::{self, CommandLine};
 
-/// Tasks of a collective's bench: a node has resources for sixteen processes, of which the tree's memory wants some.
-const TASKS: Setting<usize> = Setting::number("tasks", "", 1, (1, 8), "tasks on each node");
+use self::measure::Measured;
+
+/// Arguments of `gyre bench`.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// Which bench; see --list
+    name: Option<String>,
+    /// Names every bench
+    #[arg(long, exclusive = true)]
+    pub list: bool,
+    /// Draws the curve of a sweep, for `bench traffic --set load=sweep`
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+    /// The machine that `--trace` shows, by number, in a bench that makes several [default: 1]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        requires = "trace",
+        conflicts_with = "trace_on_failure",
+        value_parser = number
+    )]
+    trace_machine: Option<usize>,
+    #[command(flatten)]
+    machine: MachineOptions,
+    /// Prints one JSON object instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A number that counts from 1, refused in words that say so.
+fn number(text: &str) -> Result<usize, &'static str> {
+    let number = text.parse().ok().filter(|&number| number > 0);
+    number.ok_or("expected a whole number, 1 or more")
+}
 
 /// A bench by name.
 struct Bench {
@@ -49,62 +82,11 @@ struct Bench {
     about: &'static str,
     /// Shape when none is given.
     shape: &'static [u16],
-    /// Whether it runs for a minute or more unless told otherwise: then a full model pays.
+    /// Whether it runs for a minute or more unless told change: then a full model pays.
     long: bool,
     /// Its settings beside those of the machine.
     settings: &'static Table,
     run: fn(&MachineSpec, &Settings) -> Result<Measured, RunError>,
-}
-
-/// What a bench has measured.
-struct Measured {
-    /// Parameters beside those of the machine.
-    params: Map<String, Value>,
-    metrics: Map<String, Value>,
-    sim: SimFigures,
-    hash: u64,
-}
-
-/// Extent and speed of simulating `cycles` of the machine since `clock` was started.
-fn figures(spec: &MachineSpec, cycles: u64, clock: &Stopwatch) -> SimFigures {
-    SimFigures::new(cycles, spec.nodes(), clock, spec.config.threads)
-}
-
-/// Cycles of the machines that a bench has run, and their hashes in one.
-#[derive(Default)]
-struct Total {
-    cycles: u64,
-    hash: u64,
-    bar: Option<ProgressBar>,
-}
-
-impl Total {
-    /// That of a bench of so many machines, for which people wait: with a bar.
-    fn of(machines: usize) -> Self {
-        let bar = progress::bar(machines as u64, "runs");
-        bar.tick();
-        Self {
-            bar: Some(bar),
-            ..Self::default()
-        }
-    }
-
-    /// Adds a machine that has run.
-    fn add(&mut self, cycles: u64, hash: u64) {
-        self.cycles += cycles;
-        self.hash = self.hash.rotate_left(1) ^ hash;
-        if let Some(bar) = &self.bar {
-            bar.inc(1);
-        }
-    }
-}
-
-impl Drop for Total {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
 }
 
 const BENCHES: &[Bench] = &[
@@ -262,7 +244,7 @@ pub fn list() -> String {
         .collect()
 }
 
-/// What `--help` says about settings.
+/// Settings, for `--help`.
 pub fn settings_help() -> String {
     let benches = BENCHES.iter().map(|bench| (bench.name, bench.settings));
     settings::help(
@@ -272,18 +254,13 @@ pub fn settings_help() -> String {
     )
 }
 
-/// Runs the bench called `name`, as `command` says; `--trace` shows machine `shown` of it, from 1; the curve of a sweep is
-/// drawn to `plot`.
+/// Runs a bench as the command line `command` asks.
 ///
 /// # Errors
 /// An unknown name, wrong options, or a machine that stopped.
-pub fn run(
-    name: &str,
-    options: &MachineOptions,
-    shown: Option<usize>,
-    command: &CommandLine,
-    plot: Option<&Path>,
-) -> Result<Outcome, RunError> {
+pub fn run(args: &BenchArgs, command: &CommandLine) -> Result<Outcome, RunError> {
+    let name = args.name.as_deref().unwrap_or_default();
+    let (options, plot) = (&args.machine, args.plot.as_deref());
     let Some(bench) = BENCHES.iter().find(|bench| bench.name == name) else {
         let names: Vec<&str> = BENCHES.iter().map(|bench| bench.name).collect();
         return Err(UsageError::Value {
@@ -313,7 +290,14 @@ pub fn run(
     waves::check(options, &spec)?;
     let timeline = Timeline::create(options, &mut spec.config)?;
     let measure = |spec: &MachineSpec| (bench.run)(spec, &settings);
-    let observed = waves::observed(&spec, options, shown, command, |_| None, measure);
+    let observed = waves::observed(
+        &spec,
+        options,
+        args.trace_machine,
+        command,
+        |_| None,
+        measure,
+    );
     let told = Told {
         title: &format!("bench {name}"),
         spec: &spec,

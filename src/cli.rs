@@ -3,22 +3,16 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use gyre::console::{complain, print};
-use gyre::error::RunError;
-use thiserror::Error;
-
-use crate::bench;
-use crate::check::{self, CheckCommand};
-use crate::exec;
-use crate::fuzz;
-use crate::goal_run::GoalError;
-use crate::run;
-use crate::why;
-use crate::workload;
-use gyre::options::{MachineOptions, UsageError};
 use gyre::progress;
 use gyre::waves::CommandLine;
+
+use crate::bench;
+use crate::cmd::check::{self, CheckCommand};
+use crate::cmd::{exec, fuzz, run, why, workload};
+use crate::error::CommandError;
 
 /// Runs parallel programs on the RTL of a torus machine, cycle by cycle.
 #[derive(Debug, Parser)]
@@ -44,81 +38,24 @@ enum Command {
     Why(why::WhyArgs),
     /// Measures the machine
     #[command(after_help = bench::settings_help())]
-    Bench(BenchArgs),
+    Bench(bench::BenchArgs),
     /// Proves a property of the machine without simulating it
     #[command(subcommand)]
     Check(CheckCommand),
     /// Draws machines and stimuli at random and checks what the RTL makes of them
     Fuzz(fuzz::FuzzArgs),
-}
-
-#[derive(Debug, clap::Args)]
-struct BenchArgs {
-    /// Which bench; see --list
-    name: Option<String>,
-    /// Names every bench
-    #[arg(long, exclusive = true)]
-    list: bool,
-    /// Draws the curve of a sweep, for `bench traffic --set load=sweep`
-    #[arg(long, value_name = "FILE.svg")]
-    plot: Option<PathBuf>,
-    /// The machine that `--trace` shows, by number, in a bench that makes several [default: 1]
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        requires = "trace",
-        conflicts_with = "trace_on_failure",
-        value_parser = number
-    )]
-    trace_machine: Option<usize>,
-    #[command(flatten)]
-    machine: MachineOptions,
-    /// Prints one JSON object instead of tables
-    #[arg(long)]
-    json: bool,
-}
-
-/// A number that counts from 1, refused in words that say so.
-fn number(text: &str) -> Result<usize, &'static str> {
-    let number = text.parse().ok().filter(|&number| number > 0);
-    number.ok_or("expected a whole number, 1 or more")
-}
-
-/// Why a command did not succeed.
-#[derive(Debug, Error)]
-pub enum CommandError {
-    /// The run did not succeed.
-    #[error(transparent)]
-    Run(#[from] RunError),
-    /// A program that cannot be understood: status 2.
-    #[error("{0:?}")]
-    Program(miette::Report),
-    /// The program did not run to its end.
-    #[error(transparent)]
-    Goal(#[from] GoalError),
-}
-
-impl From<UsageError> for CommandError {
-    fn from(error: UsageError) -> Self {
-        RunError::from(error).into()
-    }
-}
-
-impl From<gyre_sim::SimError> for CommandError {
-    fn from(error: gyre_sim::SimError) -> Self {
-        RunError::from(error).into()
-    }
-}
-
-impl CommandError {
-    /// Exit status of a command that ended with it.
-    pub fn status(&self) -> u8 {
-        match self {
-            Self::Run(error) => error.status(),
-            Self::Goal(error) => error.status(),
-            Self::Program(_) => 2,
-        }
-    }
+    /// Writes the completions of a shell to standard output
+    #[command(hide = true)]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Writes the manual pages into a folder
+    #[command(hide = true)]
+    Man {
+        /// The folder
+        folder: PathBuf,
+    },
 }
 
 /// Runs the command of the process's arguments and returns its exit status.
@@ -138,15 +75,10 @@ pub fn main() -> ExitCode {
         Command::Why(args) => show(why::run(&args), |reasons| {
             (reasons.text(args.workload.json), true)
         }),
-        Command::Bench(BenchArgs { list: true, .. }) => print(&bench::list(), ExitCode::SUCCESS),
-        Command::Bench(args) => {
-            let name = args.name.unwrap_or_default();
-            let shown = args.trace_machine;
-            show(
-                bench::run(&name, &args.machine, shown, &command, args.plot.as_deref()),
-                |outcome| (outcome.text(args.json), outcome.passed),
-            )
-        }
+        Command::Bench(args) if args.list => print(&bench::list(), ExitCode::SUCCESS),
+        Command::Bench(args) => show(bench::run(&args, &command), |outcome| {
+            (outcome.text(args.json), outcome.passed)
+        }),
         Command::Check(command) => show(check::run(&command), |checked| {
             let CheckCommand::Deadlock(args) = &command;
             (checked.text(args.json), checked.passed())
@@ -154,6 +86,18 @@ pub fn main() -> ExitCode {
         Command::Fuzz(args) => show(fuzz::run(&args), |fuzzed| {
             (fuzzed.text(args.json), fuzzed.passed())
         }),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "gyre", &mut text);
+            print(&String::from_utf8_lossy(&text), ExitCode::SUCCESS)
+        }
+        Command::Man { folder } => match clap_mangen::generate_to(Cli::command(), &folder) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                complain(format_args!("{}: {error}", folder.display()));
+                ExitCode::from(2)
+            }
+        },
     }
 }
 

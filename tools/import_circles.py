@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Finds circles of imports between the source files of a crate.
 
-    tools/import_circles.py              driver, collectives and simulator
+    tools/import_circles.py              every crate of the workspace
     tools/import_circles.py CRATE...     the crates in these folders
 
 A file imports the file of its crate that defines what a `use` declaration or a path in its code names; what is reached
@@ -19,7 +19,8 @@ from pathlib import Path
 from rust_tokens import close_of, tokens_of, without_tests
 
 ROOT = Path(__file__).resolve().parent.parent
-CRATES = ["host-driver/driver", "host-driver/collectives", "sim-harness/sim"]
+MANIFESTS = sorted(ROOT.glob("*/*/Cargo.toml"))
+CRATES = [".", *(m.parent.relative_to(ROOT).as_posix() for m in MANIFESTS if (m.parent / "src").is_dir())]
 NAME = re.compile(r"(r#)?[^\W\d]\w*$")
 DEFINING = {"const", "static", "type", "fn", "struct", "enum", "union", "trait"}
 

@@ -79,7 +79,7 @@ fn run(launch: &Launch<'_>) -> Result<Report, RunError> {
         .picture(slice(blocks.grid, &cells)))
 }
 
-/// What the settings ask for on the machine of `launch`.
+/// Problem that the settings ask for on the machine of `launch`.
 fn problem(launch: &Launch<'_>) -> Result<Problem, UsageError> {
     // Tasks of a node are neighbours in x; dimensions beyond the third lengthen z.
     let mut parts = [launch.tasks_per_node(), 1, 1];

@@ -23,7 +23,7 @@ const INSTRUCTIONS_PER_CELL: u64 = 16;
 /// Instructions to move a cell between block and buffer.
 const INSTRUCTIONS_PER_COPY: u64 = 2;
 
-/// What is solved.
+/// The problem.
 #[derive(Clone, Copy, Debug)]
 pub struct Problem {
     /// The grid and its blocks.
@@ -40,7 +40,7 @@ fn halo_offset(block: &Block, face: usize, step: u32) -> usize {
     cells(FACES) * (step as usize % 2) + cells(0..face)
 }
 
-/// What a task has come to.
+/// Result of a task.
 pub struct Solved {
     /// Its cells after the last step.
     pub cells: Vec<f64>,
@@ -119,7 +119,7 @@ fn neighbours(task: &Task, problem: &Problem, region: &MemoryRegion) -> TaskResu
     FACES.zip(told).map(neighbour).collect()
 }
 
-/// What a task exchanges with its neighbours in every step.
+/// Halos that a task exchanges with its neighbours in every step.
 struct Exchange<'a> {
     task: &'a Task,
     problem: Problem,
@@ -190,7 +190,7 @@ impl Exchange<'_> {
         Ok(self.task.context().rput(put)?)
     }
 
-    /// What a fault of the memory would do: the first halo cell below the block in x is a little off.
+    /// Plants a fault of the memory: the first halo cell below the block in x is a little off.
     fn flip_a_bit(&self, step: u32) -> TaskResult<()> {
         let cell = self.face(0, step)?.part(0, 1)?;
         let flipped = |cell: f64| f64::from_bits(cell.to_bits() ^ 1 << 40);

@@ -18,8 +18,8 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::dispatch;
+use super::measure::{Measured, Total, figures};
 use super::packets::sent;
-use super::{Measured, Total, figures};
 use gyre::error::RunError;
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
@@ -151,7 +151,7 @@ fn methods() -> [(&'static str, AckConfig); 5] {
     ]
 }
 
-/// What is acknowledged.
+/// Kinds of acknowledged messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Remote-done of an eager SEND.
@@ -206,7 +206,7 @@ impl Load {
     }
 }
 
-/// What every sender does.
+/// Work of every sender.
 #[derive(Debug, Clone, Copy)]
 struct Work {
     kind: Kind,
@@ -301,7 +301,7 @@ impl Row {
     }
 }
 
-/// What a task has seen when it ends.
+/// Result of a task.
 struct End {
     latencies_ps: Vec<u64>,
     /// Time of the turns in which the dispatcher iterated.
@@ -313,7 +313,7 @@ struct End {
 struct Task {
     context: Context<SimPlatform>,
     messaging: Messaging<SimPlatform>,
-    /// What is sent, or where it is received.
+    /// Data to send, or buffer to receive.
     data: BufferRange<NodeBuffer>,
     in_flight: Arc<AtomicCell<usize>>,
     latencies_ps: Arc<Mutex<Vec<u64>>>,

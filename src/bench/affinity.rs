@@ -17,7 +17,7 @@ use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
 
-use super::{Measured, Total, figures};
+use super::measure::{Measured, Total, figures};
 use gyre::error::RunError;
 use gyre::job::Job;
 use gyre::machine_file::MachineSpec;
@@ -27,7 +27,7 @@ use gyre::platform::{SimPlatform, Transfers};
 use gyre::settings::{Default as Unless, Setting, Settings, Table, Values};
 use gyre::thread_team::{ThreadLayout, ThreadTeam};
 
-/// What is measured.
+/// Measured collectives.
 #[derive(Clone, Copy)]
 enum Kind {
     Reduce,
@@ -118,7 +118,7 @@ const REPEAT: Setting<u32> = Setting::number(
 /// Its settings.
 pub(super) const SETTINGS: &Table = &[&ARITY, &BYTES, &REPEAT];
 
-/// What the settings say.
+/// Values of the settings.
 #[derive(Clone, Copy)]
 struct Parameters {
     arity: usize,
@@ -167,7 +167,7 @@ fn describe(spec: &MachineSpec, parameters: Parameters) -> Map<String, Value> {
     }))
 }
 
-/// What a collective took.
+/// Cost of a collective.
 struct Ran {
     cross_core: u64,
     cross_module: u64,

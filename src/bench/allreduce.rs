@@ -24,10 +24,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use super::measure::{Measured, TASKS, Total, figures};
 use super::named_algorithm::Named;
 use super::timed_collective::{Exchange, check, named, query};
-use super::{Measured, TASKS, Total, figures};
-use crate::workload::SAME_NODE;
+use crate::settings::SAME_NODE;
 use gyre::error::RunError;
 use gyre::job::Job;
 use gyre::machine_file::MachineSpec;
@@ -44,7 +44,7 @@ const EVERY: usize = 64 << 10;
 /// Data wires of a tree link, bytes.
 const FLIT_BYTES: usize = 16;
 const SUM: (DataType, ReduceOp) = (DataType::F64, ReduceOp::Sum);
-/// What a task has that gets something else than the sum.
+/// Error of a task that gets something else than the sum.
 const WRONG: &str = "a wrong sum";
 
 /// Sums of the steady state: bytes of each, how many are under way, how many in all, and how many of them lead

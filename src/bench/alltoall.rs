@@ -10,9 +10,9 @@ use gyre_sim::RunReport;
 use serde_json::{Map, Value, json};
 
 use super::link_load::{FLIT_BYTES, LinkLoad};
+use super::measure::{Measured, Total, figures};
 use super::named_algorithm::Named;
 use super::timed_collective::{Exchange, named, query};
-use super::{Measured, Total, figures};
 use gyre::error::RunError;
 use gyre::job::Job;
 use gyre::machine_file::MachineSpec;

@@ -15,7 +15,7 @@ use serde_json::{Map, json};
 use std::error::Error;
 use std::sync::Arc;
 
-use super::{Measured, figures};
+use super::measure::{Measured, figures};
 use gyre::error::RunError;
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
@@ -265,7 +265,7 @@ impl Task {
         Ok(self.memory.write(0, &content)?)
     }
 
-    /// What the first `count` buffers hold.
+    /// Content of the first `count` buffers.
     fn content(&self, count: usize) -> Result<Vec<u8>, Failure> {
         let mut content = vec![0; count * self.bytes];
         self.memory.read(0, &mut content)?;

@@ -14,8 +14,8 @@ use gyre_layout::registers::{COLL, coll_network, wake, wake_group};
 use gyre_sim::{RunReport, SimError};
 use serde_json::{Map, json};
 
-use super::{Measured, TASKS, figures};
-use crate::workload::SAME_NODE;
+use super::measure::{Measured, TASKS, figures};
+use crate::settings::SAME_NODE;
 use gyre::error::RunError;
 use gyre::job::Job;
 use gyre::machine_file::MachineSpec;

@@ -4,10 +4,10 @@
 use gyre_layout::VClass;
 use serde_json::{Map, json};
 
+use super::measure::{Measured, figures};
 use super::raw_dma::{self, Stream};
 use super::router_traffic::Offer;
 use super::traffic::{self, Routing};
-use super::{Measured, figures};
 use gyre::error::RunError;
 use gyre::machine_file::MachineSpec;
 use gyre::outcome::Stopwatch;

@@ -16,8 +16,8 @@ use gyre_collectives::{Algorithm, Collective};
 use serde_json::{Map, Value, json};
 
 use super::link_load::FLIT_BYTES;
-use super::{Measured, TASKS, Total, figures};
-use crate::workload::SAME_NODE;
+use super::measure::{Measured, TASKS, Total, figures};
+use crate::settings::SAME_NODE;
 use gyre::error::RunError;
 use gyre::machine_file::MachineSpec;
 use gyre::options::UsageError;
@@ -171,8 +171,4 @@ fn run(
 /// How many times as fast the second is.
 fn ratio(slow: Ran, fast: Ran) -> Value {
     json!(slow.cycles as f64 / fast.cycles.max(1) as f64)
-}
-
-fn check(error: impl std::fmt::Display) -> RunError {
-    RunError::Check(error.to_string())
 }

@@ -15,8 +15,8 @@ use serde_json::{Map, Value, json};
 use std::sync::{Arc, OnceLock};
 
 use super::dispatch;
+use super::measure::{Measured, Total, figures};
 use super::packets::{Sent, sent};
-use super::{Measured, Total, figures};
 use gyre::error::{JobError, RunError};
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
@@ -132,7 +132,7 @@ impl Mix {
     }
 }
 
-/// What is fenced.
+/// Target of a fence.
 #[derive(Debug, Clone, Copy)]
 enum Target {
     Task(TaskId),
@@ -341,7 +341,7 @@ fn state_bytes(spec: &MachineSpec, endpoints: usize) -> Result<(State, u64, u64)
     Ok((state[0], report.cycles, report.hash))
 }
 
-/// What a fence of `peer`, which is one of the contexts, by the first one has them keep.
+/// State that contexts keep after the first of them has fenced `peer`, which is one of them.
 fn fence_between(contexts: &[Context<SimPlatform>], peer: Endpoint) -> Result<State, Error> {
     let done = Completion::new();
     contexts[0].fence(Fence {

@@ -3,7 +3,7 @@
 use gyre_sim::{Delivery, MachineConfig, RawPacket, SimError, Traffic};
 use serde_json::{Map, json};
 
-use super::{Measured, figures};
+use super::measure::{Measured, figures};
 use gyre::error::RunError;
 use gyre::machine_file::MachineSpec;
 use gyre::options::UsageError;

@@ -8,8 +8,8 @@ use std::error::Error;
 use std::rc::Rc;
 use strum::{Display, EnumString};
 
+use super::measure::{Measured, Total, figures};
 use super::raw_dma::{COUNTERS, PAYLOAD, RawInjection, SLOT, coord};
-use super::{Measured, Total, figures};
 use gyre::bring_up::bring_up;
 use gyre::error::RunError;
 use gyre::machine_file::MachineSpec;
@@ -42,7 +42,7 @@ type Samples = Rc<RefCell<Vec<(u64, u64)>>>;
 #[derive(Clone, Copy, Debug, Display, EnumString, PartialEq, Eq, PartialOrd)]
 #[strum(serialize_all = "kebab-case")]
 enum Links {
-    /// That to its + neighbour in the first dimension, one way and both ways.
+    /// The link to the + neighbour in the first dimension, one way and both ways.
     First,
     /// All, both ways at once.
     All,

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use std::rc::Rc;
 use thiserror::Error as ThisError;
 
-use super::{Measured, Total, figures};
+use super::measure::{Measured, Total, figures};
 use gyre::error::RunError;
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
@@ -98,14 +98,14 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
 /// Cycles in which nothing comes after which nothing more will come: many round trips.
 const QUIET: u64 = 50_000;
 
-/// What every sender sends.
+/// Work of every sender.
 #[derive(Debug, Clone, Copy)]
 struct Work {
     messages: usize,
     bytes: usize,
 }
 
-/// What came of it.
+/// Result of a run.
 struct Run {
     stats: MessagingStats,
     /// From the first send to the last acknowledgement.

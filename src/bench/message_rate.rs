@@ -16,8 +16,8 @@ use serde_json::{Map, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::measure::{Measured, Total, figures};
 use super::traffic::{CYCLES, WARMUP};
-use super::{Measured, Total, figures};
 use gyre::error::RunError;
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
@@ -35,7 +35,7 @@ const UNDER_WAY: usize = 64;
 const DATA: u8 = 1;
 const OVER: u8 = 2;
 
-/// What is sent, and when it counts.
+/// Messages to send, and the time in which they count.
 #[derive(Clone, Copy)]
 struct Load {
     payload: usize,

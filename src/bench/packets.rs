@@ -28,7 +28,7 @@ impl Sent {
     }
 }
 
-/// What every node that has a task has sent so far.
+/// Packets that every node with a task has sent so far.
 ///
 /// # Errors
 /// A machine that stopped.

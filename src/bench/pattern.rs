@@ -24,7 +24,7 @@ pub enum Pattern {
     HotSpot,
 }
 
-/// What `--set pattern=` accepts.
+/// Values of `--set pattern=`.
 pub const EXPECTED: &str = "uniform, tornado, transpose, bit-complement, neighbour or hot-spot";
 
 impl Pattern {

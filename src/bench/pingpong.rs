@@ -22,8 +22,8 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use strum::{Display, EnumString};
 
+use super::measure::{Measured, Total, figures};
 use super::metered::{Meter, Metered};
-use super::{Measured, Total, figures};
 use gyre::error::RunError;
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
@@ -50,7 +50,7 @@ const ROUNDS: Setting<usize> = Setting::number(
     "round trips measured for each size",
 );
 
-/// What answers a message.
+/// Code that answers a message.
 #[derive(Clone, Copy, Debug, Display, EnumString, PartialEq, Eq, PartialOrd)]
 #[strum(serialize_all = "kebab-case")]
 enum Reply {
@@ -109,7 +109,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     })
 }
 
-/// What one end notes about a message, picoseconds.
+/// Times of a message at one end, picoseconds.
 #[derive(Clone, Copy, Default)]
 struct Trip {
     /// Posted by the sender.
@@ -205,7 +205,7 @@ impl Game {
     }
 }
 
-/// What one end has noted of a game.
+/// Times of all messages at one end.
 #[derive(Default)]
 struct Score {
     /// Messages that it is to send.

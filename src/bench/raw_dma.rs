@@ -102,7 +102,7 @@ pub(super) struct Stream {
     pub class: VClass,
 }
 
-/// What a run of random traffic was.
+/// Result of a run of random traffic.
 pub(super) struct TrafficRun {
     /// By stream.
     pub tallies: Vec<Tally>,

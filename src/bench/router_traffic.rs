@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::pattern::{Pattern, coordinates, node_number};
 
-/// What every node offers.
+/// Traffic that every node offers.
 #[derive(Debug, Clone)]
 pub(super) struct Offer {
     pub pattern: Pattern,
@@ -96,7 +96,7 @@ impl Source {
     }
 }
 
-/// What arrived, by the window in which it was offered or arrived.
+/// Count of packets by the window in which they were offered or arrived.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub offered_flits: u64,

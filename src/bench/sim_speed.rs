@@ -6,11 +6,12 @@ use std::time::Instant;
 use gyre_sim::MachineConfig;
 use serde_json::json;
 
+use super::measure::{Measured, figures};
 use super::pattern::Pattern;
 use super::raw_dma::{self, TrafficRun};
 use super::router_traffic::{Offer, RouterTraffic};
+use super::traffic;
 use super::traffic::Routing;
-use super::{Measured, figures, traffic};
 use gyre::error::RunError;
 use gyre::machine_file::MachineSpec;
 use gyre::options::UsageError;
@@ -99,7 +100,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     })
 }
 
-/// What runs beside the machine.
+/// Machines to compare with.
 enum Other {
     /// The same machine with all nodes at work.
     AllActive,

@@ -15,7 +15,7 @@ use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre::settings::Setting;
 use gyre::team::{Seat, Team};
 
-/// What is asked of the list of algorithms for a collective of `bytes` bytes of `of`, without or with class routes.
+/// Query of the list of algorithms for a collective of `bytes` bytes of `of`, without or with class routes.
 pub(super) fn query(
     member: &Member<SimPlatform>,
     collective: Collective,
@@ -50,9 +50,9 @@ pub(super) fn named(
 
 /// A collective in which every task gives and gets bytes.
 pub(super) struct Exchange<Give, Get, Ask> {
-    /// What the task at a position gives.
+    /// Data that the task at a position gives.
     pub give: Give,
-    /// What it must get.
+    /// Data that it must get.
     pub get: Get,
     /// The request with these buffers.
     pub ask: Ask,

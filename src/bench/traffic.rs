@@ -5,10 +5,10 @@ use std::fmt;
 use std::str::FromStr;
 use strum::{Display, EnumString};
 
+use super::measure::{Measured, Total, figures};
 use super::pattern::{EXPECTED, Pattern};
 use super::raw_dma;
 use super::router_traffic::{Offer, RouterTraffic, Tally};
-use super::{Measured, Total, figures};
 use gyre::error::RunError;
 use gyre::machine_file::MachineSpec;
 use gyre::outcome::Stopwatch;
@@ -20,7 +20,7 @@ const START: u64 = 256;
 /// Smallest and largest load to ask for, in flits a node and cycle.
 pub(super) const LOADS: (f64, f64) = (0.001, 16.0);
 
-/// What a node offers.
+/// Load that a node offers.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub(super) enum Load {
     /// Flits a node and cycle.
@@ -194,7 +194,7 @@ fn measure(spec: &MachineSpec, offer: &Offer, via: Via) -> Result<TrafficOutcome
     }
 }
 
-/// What arrived, cycles, hash.
+/// Arrived packets, cycles, hash.
 type TrafficOutcome = (Tally, u64, u64);
 
 pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {

@@ -32,7 +32,7 @@ const MAX_NODES: usize = 64 * 64 * 64;
 const TREE_MEMBERS: usize = 1024;
 const TREE_ROUTES: usize = 2;
 
-/// What to check.
+/// Property to check.
 #[derive(Debug, Subcommand)]
 pub enum CheckCommand {
     /// Shows that the virtual channels of torus and collective network depend on each other without a cycle, or prints
@@ -96,7 +96,7 @@ pub struct Checked {
     trees: usize,
     tree_resources: usize,
     tree_dependencies: usize,
-    /// Who waits for what.
+    /// Steps of the cycle, each with what it waits for.
     cycle: Vec<String>,
     wall_s: f64,
 }

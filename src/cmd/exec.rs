@@ -6,6 +6,7 @@ mod environment;
 mod polls;
 mod screen;
 mod services;
+mod shared;
 
 use std::cell::{Cell, RefCell};
 use std::env;
@@ -40,8 +41,9 @@ use self::core_pin::CorePin;
 use self::polls::Polls;
 use self::screen::{RANDOM, Screen};
 use self::services::Services;
-use crate::goal_run::flits;
-use crate::heat_map::link_table;
+use self::shared::JobWide;
+use crate::cmd::link_use::link_table;
+use gyre_replay::flits;
 
 /// Reception FIFOs of a node, which the contexts of its tasks share.
 const FIFOS: usize = 16;
@@ -116,7 +118,7 @@ fn seconds(text: &str) -> Result<u64, &'static str> {
     seconds.ok_or("expected a whole number of seconds, 1 or more")
 }
 
-/// What `--help` says about settings.
+/// Settings, for `--help`.
 pub fn settings_help() -> String {
     settings::help([("machine", machine_file::SETTINGS)])
 }
@@ -152,7 +154,7 @@ fn unwritable(path: &std::path::Path, error: &io::Error) -> UsageError {
     UsageError::Combination(format!("--json {}: {error}", path.display()))
 }
 
-/// What a run of a program amounts to.
+/// Result of a run of a program.
 struct Ran {
     machine: RunReport,
     /// From the start of the tasks to the end of the last, picoseconds.
@@ -347,7 +349,7 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
     })
 }
 
-/// What the process of a task must know of its job.
+/// Description of its job for the process of a task.
 fn describe(
     job: &Job,
     task: TaskId,
@@ -448,20 +450,6 @@ pub fn guard(args: &GuardArgs) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// What all tasks of a job share.
-struct JobWide {
-    /// Barriers at start and end of clients.
-    barrier: Barrier,
-    /// Barriers of the start-up protocol.
-    start_up: Barrier,
-    pmi: RefCell<PmiServer>,
-    polls: Polls,
-    /// Why the memory of a process cannot be reached, if so.
-    trouble: Rc<RefCell<Option<String>>>,
-    /// Requests for whose answers processes have waited.
-    requests: Cell<u64>,
 }
 
 /// Copies what is typed to the program until one of the two has ended.

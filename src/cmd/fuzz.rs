@@ -105,7 +105,7 @@ fn lines_run(coverage: &[RtlCoverage]) -> Vec<LinesRun> {
         .collect()
 }
 
-/// What was run and found.
+/// Cases and findings of a run.
 #[derive(Debug, Serialize)]
 pub struct Fuzzed {
     fuzz: &'static str,

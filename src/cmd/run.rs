@@ -7,10 +7,9 @@ use gyre_sim::{SimError, Until};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use crate::cli::CommandError;
-use crate::goal_run::{self, GoalError, GoalReport, GoalRun, Loaded, MessageSpan};
-use crate::heat_map::{heat_map, link_table};
-use crate::workload::{Workload, WorkloadArgs};
+use crate::cmd::link_use::{heat_map, link_table};
+use crate::cmd::workload::{Workload, WorkloadArgs};
+use crate::error::CommandError;
 use gyre::attempt::Wave;
 use gyre::first_view::{Subject, Written};
 use gyre::options::{FAILURE_CYCLES, MachineOptions, OnFailure, UsageError};
@@ -18,6 +17,7 @@ use gyre::outcome::{Outcome, SimFigures, Stopwatch, object};
 use gyre::progress;
 use gyre::timeline::{Timeline, Told};
 use gyre::waves::{self, CommandLine, Failed, Failure, trace_config};
+use gyre_replay::{self, GoalError, GoalReport, GoalRun, Loaded, MessageSpan};
 
 /// Cycles before and after a message that a waveform of it shows.
 const MARGIN: u64 = 64;
@@ -62,7 +62,9 @@ pub fn run(args: &RunArgs, command: &CommandLine) -> Result<Outcome, CommandErro
     let report = match result {
         Ok(report) => report,
         Err(error) => {
-            timeline.failed(told, || goal_run::failure(&error, &workload.goal.placement));
+            timeline.failed(told, || {
+                gyre_replay::failure(&error, &workload.goal.placement)
+            });
             return Err(runs.shown(error)?.into());
         }
     };
@@ -211,7 +213,7 @@ impl Runs<'_> {
         })
     }
 
-    /// What is wrong with a run that has come to its end.
+    /// The error of a run that has come to its end; none if it is right.
     fn wrong(&self, report: &GoalReport) -> Option<String> {
         let totals = self.workload.program.totals().all;
         let (messages, bytes) = arrived(report);

@@ -1,22 +1,21 @@
 //! `gyre why`: where the time of a program went.
 
+mod observed;
 mod prove;
 
 use clap::Args;
 use comfy_table::CellAlignment;
-use gyre_sim::Recorder;
-use gyre_timeline::{Message, Messages, Recording, Stages};
+use gyre_timeline::{Message, Messages, Stages};
 use gyre_why::{Analysis, Explained, Kind, Segment};
-use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
 
-use crate::cli::CommandError;
-use crate::goal_run::{GoalError, GoalReport};
-use crate::workload::{Workload, WorkloadArgs};
+use self::observed::Observed;
+use crate::cmd::workload::{Workload, WorkloadArgs};
+use crate::error::CommandError;
 use gyre::options::UsageError;
 use gyre::outcome::{Outcome, SimFigures, Stopwatch, object, table};
 use gyre::progress;
-use gyre::timeline::with_operations;
+use gyre_replay::GoalReport;
 
 /// Messages that are told of unless one is chosen: the slowest.
 const SLOWEST: usize = 10;
@@ -47,7 +46,7 @@ pub struct WhyArgs {
     pub prove: bool,
 }
 
-/// What `gyre why` has found.
+/// Findings of `gyre why`.
 pub struct Reasons {
     outcome: Outcome,
     text: String,
@@ -63,37 +62,6 @@ impl Reasons {
             true => self.outcome.text(true),
             false => Ok(self.text.clone()),
         }
-    }
-}
-
-/// A run of a program with all that happened in it.
-struct Observed {
-    report: GoalReport,
-    recording: Recording,
-    messages: Messages,
-}
-
-impl Observed {
-    /// Runs the program.
-    fn of(workload: &Workload, bar: &ProgressBar) -> Result<Self, GoalError> {
-        let recorder = Recorder::default();
-        let mut spec = workload.goal.spec.attempt(None);
-        spec.config.recorder = Some(recorder.clone());
-        let loaded = workload.goal.load(&spec, workload.program.clone(), bar)?;
-        let report = loaded.run()?;
-        let (cycle_ps, nodes) = (spec.config.cycle_ps, spec.nodes() as u32);
-        // A machine gives its events when it ends.
-        let recording = recorder
-            .take()
-            .pop()
-            .unwrap_or_else(|| Recording::empty(cycle_ps, nodes, 0, 0));
-        let recording = with_operations(recording);
-        let messages = Messages::of(&recording);
-        Ok(Self {
-            report,
-            recording,
-            messages,
-        })
     }
 }
 
@@ -208,7 +176,7 @@ fn shares(times: [u64; Kind::ALL.len()]) -> Map<String, Value> {
         .collect()
 }
 
-/// What the critical path is spent on, in parts of the same kind, longest first.
+/// Parts of the critical path by kind, longest first.
 fn parts(path: &[Segment]) -> Vec<(Kind, &'static str, u64)> {
     let mut parts: Vec<(Kind, &'static str, u64)> = Vec::new();
     for segment in path {

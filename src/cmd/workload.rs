@@ -3,25 +3,29 @@
 use std::path::Path;
 
 use clap::Args;
-use gyre_driver::{DEFAULT_EAGER_LIMIT, Ordered, SameNode};
+use gyre_driver::{DEFAULT_EAGER_LIMIT, Ordered};
 use gyre_goal::{OpId, OpKind, Program, parse, parse_file};
 use serde_json::{Map, Value, json};
 
-use crate::cli::CommandError;
-use crate::goal_run::{GoalRun, MAX_MESSAGE_BYTES, Otherwise};
+use crate::error::CommandError;
+use crate::settings::SAME_NODE;
 use gyre::machine_file::{self, MachineSpec};
 use gyre::options::{MachineOptions, UsageError, cubic_shape};
 use gyre::outcome::object;
 use gyre::placement::Placement;
 use gyre::settings::{self, Default as Unless, Setting, Settings, Table, Values};
+use gyre_replay::{Change, GoalRun, MAX_MESSAGE_BYTES};
 
 /// Bundled programs by name: traces of real MPI programs, see `workloads/README.md`.
 const BUNDLED: [(&str, &str); 5] = [
-    ("lulesh", include_str!("../workloads/lulesh_8.goal")),
-    ("lulesh27", include_str!("../workloads/lulesh_27.goal")),
-    ("amg", include_str!("../workloads/amg-anysrc_8.goal")),
-    ("stencil", include_str!("../workloads/prk-stencil_16.goal")),
-    ("cg", include_str!("../workloads/npb-cg-S_16.goal")),
+    ("lulesh", include_str!("../../workloads/lulesh_8.goal")),
+    ("lulesh27", include_str!("../../workloads/lulesh_27.goal")),
+    ("amg", include_str!("../../workloads/amg-anysrc_8.goal")),
+    (
+        "stencil",
+        include_str!("../../workloads/prk-stencil_16.goal"),
+    ),
+    ("cg", include_str!("../../workloads/npb-cg-S_16.goal")),
 ];
 
 /// Nanoseconds of computation in a program: half of what 64 bits of picoseconds hold.
@@ -41,12 +45,6 @@ const EAGER_LIMIT: Setting<usize> = Setting::number(
     DEFAULT_EAGER_LIMIT,
     (0, MAX_EAGER_LIMIT),
     "longest message that travels at once; longer ones stay at their origin until they have their receive",
-);
-pub(crate) const SAME_NODE: Setting<SameNode> = Setting::choice(
-    "same_node",
-    SameNode::Loopback,
-    "loopback or shared_memory",
-    "messages between ranks of one node: through the DMA engine, or by processor copies in shared memory",
 );
 const ORDERED: Setting<Ordered> = Setting::choice(
     "ordered",
@@ -70,7 +68,7 @@ const SETTINGS: &Table = &[
     &COMM_THREAD,
 ];
 
-/// What `--help` says about settings.
+/// Settings, for `--help`.
 pub fn settings_help() -> String {
     settings::help([("program", SETTINGS), ("machine", machine_file::SETTINGS)])
 }
@@ -101,7 +99,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// What `args` ask for.
+    /// Program and machine that `args` ask for.
     ///
     /// # Errors
     /// Wrong options, a malformed program, or one that no machine can hold.
@@ -126,7 +124,7 @@ impl Workload {
             same_node: settings.get(&SAME_NODE),
             ordered: settings.get(&ORDERED),
             comm_thread: settings.get(&COMM_THREAD),
-            otherwise: Otherwise::default(),
+            change: Change::default(),
         };
         Ok(Self { program, goal })
     }

@@ -19,7 +19,7 @@ fn figure(row: &Value, name: &str) -> u64 {
 }
 
 #[test]
-fn af5_af6_trees_along_domains_cross_cores_and_modules_less_than_blind_ones() {
+fn af5_af6_trees_along_domains_cross_fewer_cores_and_modules() {
     let first = rows(&[]);
     assert_eq!(first.len(), 3 * 4);
     for row in &first {
@@ -66,7 +66,7 @@ fn af5_af6_one_leader_a_node_enters_the_network() {
 }
 
 #[test]
-fn af1_the_processor_of_a_machine_file_says_where_threads_run_and_what_lines_cost() {
+fn af1_the_machine_file_sets_thread_places_and_cache_line_costs() {
     let path = scratch("processor.toml");
     let near = "[processor]\nmodules = 1\ncores = 2\nthreads = 3\nmodule_cycles = 6\n";
     fs::write(&path, near).expect("the build's folder can be written");

@@ -118,7 +118,7 @@ fn hw3_every_pattern_delivers_every_packet_by_both_ways_in() {
 }
 
 #[test]
-fn ep4_half_round_trips_and_their_hardware_part_stay_below_the_limits() {
+fn ep4_half_round_trip_and_hardware_part_are_below_the_limits() {
     let result = json(&["bench", "pingpong", "--shape", "2x1x1"]);
     let sizes = result["metrics"]["sizes"].as_array().expect("a row a size");
     let of = |row: &Value, name: &str| {
@@ -208,7 +208,7 @@ fn ep2_the_message_rate_grows_with_the_contexts() {
 }
 
 #[test]
-fn fn2_fn8_messages_and_memory_of_a_fence_do_not_grow_with_what_it_covers() {
+fn fn2_fn8_messages_and_memory_of_a_fence_are_constant() {
     let result = json(&["bench", "fence"]);
     let metrics = &result["metrics"];
     // FENCE and its acknowledgement; a get and a put of no bytes where the target still gets data.
@@ -249,7 +249,7 @@ fn fn2_fn8_messages_and_memory_of_a_fence_do_not_grow_with_what_it_covers() {
 }
 
 #[test]
-fn ak6_the_dispatcher_saves_packets_and_keeps_latency_within_age_and_round_trip() {
+fn ak6_the_dispatcher_saves_packets_within_the_latency_limit() {
     let result = json(&["bench", "ack", "--set", "messages=64"]);
     let metrics = &result["metrics"];
     let fewer = metrics["heavy_load_fewer_times"].as_f64();
@@ -291,7 +291,7 @@ fn ak6_the_dispatcher_saves_packets_and_keeps_latency_within_age_and_round_trip(
 }
 
 #[test]
-fn ct3_ct7_ct8_no_payload_is_held_for_late_receives_unless_eager_or_prior_art() {
+fn ct3_ct7_ct8_late_receives_hold_payload_only_eager_or_prior_art() {
     let result = json(&["bench", "match-memory"]);
     let metrics = &result["metrics"];
     let payload = 3 * 8 * 4096;
@@ -356,7 +356,7 @@ fn ep15_helpers_on_a_neighbour_take_load_off_the_links_of_a_corner() {
 }
 
 #[test]
-fn ep15_a_broadcast_from_a_busy_node_or_a_corner_is_faster_with_helpers_on_a_neighbour() {
+fn ep15_helpers_speed_up_broadcasts_of_busy_nodes_and_corners() {
     let busy = "--shape 4x4x4 --set endpoints=3 --set helpers=3 --set busy=true";
     let corner = "--shape 3x3x3 --mesh abc --set endpoints=3 --set helpers=3";
     for case in [busy, corner] {
@@ -372,7 +372,7 @@ fn ep15_a_broadcast_from_a_busy_node_or_a_corner_is_faster_with_helpers_on_a_nei
 }
 
 #[test]
-fn ep13_a_broadcast_along_the_dimensions_stands_beside_the_other_algorithms() {
+fn ep13_broadcast_along_dimensions_beats_the_binomial_tree() {
     let metrics = &json(&[
         "bench",
         "broadcast",
@@ -421,7 +421,7 @@ fn hw5_ep13_allreduce_runs_by_every_algorithm_and_the_tree_link_is_busy() {
 }
 
 #[test]
-fn ep13_alltoall_by_every_algorithm_takes_at_least_what_the_busiest_link_needs() {
+fn ep13_alltoall_of_every_algorithm_respects_the_link_bound() {
     // On a line of three two packets of 34 flits go by each link each way.
     for (shape, mesh, bytes, bound) in [("3x1x1", "a", 512, 2 * 34), ("3x2x1", "a", 100, 4 * 10)] {
         let bytes = format!("bytes={bytes}");

@@ -22,7 +22,7 @@ fn error_of(output: &Output) -> String {
 }
 
 #[test]
-fn x6_programs_print_in_the_order_of_simulated_time_and_whole_lines() {
+fn x6_programs_print_whole_lines_in_order_of_simulated_time() {
     let run = || script(&["--tag"], "printf 'a\\nb'; echo; echo out >&2; printf c");
     let output = run();
     assert_eq!(output.status.code(), Some(0));
@@ -38,7 +38,7 @@ fn x6_programs_print_in_the_order_of_simulated_time_and_whole_lines() {
 }
 
 #[test]
-fn x6_standard_input_is_that_of_task_0_and_the_environment_that_of_all() {
+fn x6_task_0_gets_standard_input_and_all_get_the_environment() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_gyre"))
         .current_dir(root())
         .args(["exec", "-n", "3", "--tag", "--", "bash", "-c"])

@@ -193,7 +193,7 @@ fn x2_a_failed_assertion_leaves_the_cycles_up_to_it() {
 }
 
 #[test]
-fn x2_wrong_data_leaves_the_cycles_up_to_its_check_and_the_nodes_that_are_asked_for() {
+fn x2_wrong_data_leaves_the_cycles_before_its_check() {
     let program = program(3);
     let arguments = [&planted(&program)[..], &["--trace-scope", "0,3"]].concat();
     let plain = failed(&planted(&program));
@@ -272,7 +272,7 @@ fn x2_a_failure_before_the_program_begins_is_shown_too() {
 }
 
 #[test]
-fn x2_an_error_of_the_hardware_leaves_the_cycles_up_to_where_software_finds_it() {
+fn x2_a_hardware_error_leaves_the_cycles_until_software_sees_it() {
     let machine = scratch("broken-ring.toml");
     let ranges = "[{ start = 0x10_0000_0000, end = 0x10_0000_1000 }]";
     let description = format!("[machine]\ndims = [5]\nmemory = {{ error_ranges = {ranges} }}\n");

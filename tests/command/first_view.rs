@@ -21,7 +21,7 @@ struct SaveFile {
 }
 
 impl SaveFile {
-    /// That beside a waveform, which it must name.
+    /// Reads the save file beside a waveform, which it must name.
     fn beside(wave: &Path) -> Self {
         let path = wave.with_extension("gtkw");
         let content = fs::read_to_string(&path).expect("a save file beside the waveform");
@@ -282,11 +282,11 @@ const AT_WORK: [&str; 22] = [
     "m_b_valid_i[1]",
     "s_ar_valid_i[0]",
 ];
-/// Those that show something else.
+/// Number of rows that show something else.
 const OTHERS: usize = 9;
 
 #[test]
-fn x2_the_first_view_of_lulesh_follows_its_first_message_by_its_stages() {
+fn x2_the_first_view_of_lulesh_follows_the_stages_of_a_message() {
     for (name, eager) in [
         ("eager.vcd", "4096"),
         ("eager.fst", "4096"),
@@ -427,7 +427,7 @@ fn x2_benches_have_first_views_with_and_without_a_driver() {
 }
 
 #[test]
-fn x2_the_first_view_of_a_message_within_a_node_has_the_path_to_itself() {
+fn x2_the_first_view_within_a_node_shows_the_loopback_path() {
     let program = scratch("view-within.goal");
     let ranks = "num_ranks 2\nrank 0 {\na: send 600b to 1 tag 7\n}\n\
                  rank 1 {\na: recv 600b from 0 tag 7\n}\n";

@@ -13,7 +13,7 @@ use crate::{root, scratch, text};
 /// Exit status of a program that cannot forbid what it is to forbid.
 const IMPOSSIBLE: i32 = 77;
 
-/// What goes before a command to forbid it something.
+/// Compiles the program that forbids system calls to a command.
 fn forbid() -> PathBuf {
     // Tests that run at once write programs of their own.
     static PROGRAMS: AtomicUsize = AtomicUsize::new(0);
@@ -56,7 +56,7 @@ fn run_without(what: &[&str], program: &Path, options: &[&str]) -> Option<Output
 }
 
 #[test]
-fn x1_x6_runs_are_the_same_where_the_system_forbids_to_reach_the_memory_of_processes() {
+fn x1_x6_runs_are_the_same_without_access_to_process_memory() {
     for (name, machine) in [
         // Two tasks on the first node.
         ("messages", ["-n", "3", "--shape", "2"]),
@@ -108,7 +108,7 @@ fn x6_memory_is_that_of_the_program_and_not_of_what_has_started_it() {
 }
 
 #[test]
-fn x6_the_machine_goes_on_without_a_c_program_whose_memory_it_may_not_reach() {
+fn x6_the_machine_goes_on_without_an_unreachable_c_program() {
     // What is put there comes while the program asks for nothing.
     let options = ["-n", "2", "--shape", "2", "--host-slice", "1"];
     let Some(output) = run_without(&["memory"], &compiled("spin"), &options) else {

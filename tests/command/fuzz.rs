@@ -41,7 +41,7 @@ fn x5_a_case_is_written_and_repeats_from_its_file() {
 }
 
 #[test]
-fn x5_bad_cases_end_with_status_2_and_name_file_line_field_and_value() {
+fn x5_bad_cases_name_file_line_field_and_value_with_status_2() {
     let out = folder("fuzz-refused");
     let text = out.to_str().expect("text");
     gyre(&["--seed", "3", "--case", "4", "--shape", "2", "--out", text]);

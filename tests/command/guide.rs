@@ -73,7 +73,7 @@ fn output(command: &str, folder: &Path) -> (String, Option<i32>) {
     (text, output.status.code())
 }
 
-/// What a command of a document shows, without what differs from run to run.
+/// Output of a command of a document, without host times and build notices.
 fn run(command: &str, folder: &Path) -> String {
     let (text, status) = output(command, folder);
     let mut shown = String::new();
@@ -178,7 +178,7 @@ fn grouped(number: u64) -> String {
 }
 
 #[test]
-fn the_figures_of_the_readme_are_those_of_the_commands_beside_them() {
+fn figures_of_the_readme_are_those_of_their_commands() {
     let readme = fs::read_to_string(root().join("README.md")).expect("the README is there");
     let metrics = |command: &str| {
         assert!(

@@ -10,6 +10,7 @@ mod first_view;
 mod forbidden;
 mod fuzz;
 mod guide;
+mod install;
 mod models;
 mod page;
 mod pami;

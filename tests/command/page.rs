@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::timeline::written_alike;
 use crate::{gyre, json, scratch, text};
 
-/// What a page holds: its head, and the columns of its first machine by name.
+/// Contents of a page: its head, and the columns of its first machine by name.
 struct Shown {
     file: String,
     head: Value,
@@ -60,7 +60,7 @@ impl Shown {
         self.columns[column].iter().sum()
     }
 
-    /// What holds of every page.
+    /// Checks what every page must have.
     fn check(&self) {
         let loading = ["src=", "@import", "fetch(", "XMLHttpRequest", "import("];
         for loads in loading {
@@ -138,7 +138,7 @@ fn x1_x7_pages_hold_nothing_of_the_simulator() {
 }
 
 #[test]
-fn x7_the_page_of_a_bench_has_all_its_machines_and_no_messages_without_driver() {
+fn x7_the_page_of_a_bench_has_all_its_machines() {
     let path = scratch("bare.html");
     let output = gyre(&["bench", "hop-latency", "--timeline", text(&path)]);
     assert!(output.status.success());

@@ -10,7 +10,7 @@ use pami as _;
 use crate::{gyre, root, scratch, text};
 
 /// The folder of `libpami.so`: that of this test, whose dependency it is.
-fn library() -> PathBuf {
+pub fn library() -> PathBuf {
     let mut folder = std::env::current_exe().expect("a path");
     folder.pop();
     assert!(folder.join("libpami.so").exists(), "{}", folder.display());
@@ -82,7 +82,7 @@ pub fn repeats(name: &str, machine: &[&str]) -> String {
 }
 
 #[test]
-fn x1_x6_ep4_messages_of_c_programs_come_whole_from_and_to_memory_of_every_kind() {
+fn x1_x6_ep4_messages_of_c_programs_arrive_whole_in_any_memory() {
     let printed = repeats("messages", &["-n", "4", "--shape", "2x2"]);
     let mut lines: Vec<&str> = printed.lines().collect();
     lines.sort_unstable();
@@ -102,7 +102,7 @@ fn x6_ep2_posted_work_locks_fences_and_several_contexts_of_c_programs() {
 }
 
 #[test]
-fn x1_x6_ep3_puts_gets_and_read_modify_writes_of_c_programs_reach_the_memory_of_other_processes() {
+fn x1_x6_ep3_one_sided_operations_of_c_programs_reach_other_processes() {
     let printed = repeats("onesided", &["-n", "3", "--shape", "3"]);
     assert_eq!(printed.lines().count(), 3);
     for machine in [["-n", "4", "--shape", "2"], ["-n", "1", "--shape", "1"]] {
@@ -120,7 +120,7 @@ fn x1_x6_ep3_puts_and_gets_of_c_programs_have_a_layout_on_each_side() {
 }
 
 #[test]
-fn x5_x6_transfers_of_c_programs_to_memory_that_is_not_there_fail_alone() {
+fn x5_x6_transfers_of_c_programs_to_missing_memory_fail_alone() {
     let output = run(&compiled("nowhere"), &["-n", "2", "--shape", "2"]);
     let printed = String::from_utf8_lossy(&output.stdout);
     assert_eq!(printed, "task 1: nowhere\ntask 0: nowhere\n");
@@ -139,7 +139,7 @@ fn x1_x6_clocks_and_sleeps_of_c_programs_are_simulated() {
 }
 
 #[test]
-fn x6_computation_takes_the_time_that_programs_say_or_that_is_measured() {
+fn x6_computation_takes_the_stated_or_the_measured_time() {
     // Seconds: the machine has to skip them.
     let machine = ["-n", "2", "--shape", "2"];
     let program = compiled("compute");
@@ -171,7 +171,7 @@ fn x6_computation_takes_the_time_that_programs_say_or_that_is_measured() {
 }
 
 #[test]
-fn x6_the_machine_goes_on_without_a_c_program_that_spins_and_says_so() {
+fn x6_the_machine_goes_on_without_a_spinning_c_program() {
     let program = compiled("spin");
     let output = run(&program, &["-n", "2", "--shape", "2", "--host-slice", "1"]);
     let error = String::from_utf8_lossy(&output.stderr);
@@ -253,7 +253,7 @@ fn x1_x6_ep2_threads_of_c_programs_are_threads_of_the_machine() {
 }
 
 #[test]
-fn x6_contexts_of_c_programs_advance_by_themselves_where_that_is_enabled() {
+fn x6_contexts_of_c_programs_advance_by_themselves_if_enabled() {
     let program = compiled("async_progress");
     let machine = ["-n", "3", "--shape", "3"];
     let first = run(&program, &machine);
@@ -265,7 +265,7 @@ fn x6_contexts_of_c_programs_advance_by_themselves_where_that_is_enabled() {
     }
 }
 
-/// What a program of `thread_ends.c` prints on one task, and its exit status.
+/// Runs `thread_ends.c` on one task: exit status, standard output and standard error.
 fn thread_end(program: &Path, how: &str) -> (Option<i32>, String, String) {
     let output = gyre(&["exec", "-n", "1", "--shape", "1", "--", text(program), how]);
     let said = |bytes| String::from_utf8(bytes).expect("text");

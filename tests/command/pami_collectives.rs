@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::pami::{compiled, repeats, run};
 
-/// What every task prints, in the order of the tasks.
+/// Lines that the tasks print, in the order of the tasks.
 fn lines(printed: &[u8]) -> Vec<String> {
     let printed = String::from_utf8_lossy(printed);
     let mut lines: Vec<String> = printed.lines().map(str::to_owned).collect();
@@ -13,7 +13,7 @@ fn lines(printed: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn x6_ep7_ep8_geometries_of_c_programs_come_and_go_and_have_algorithms_that_work() {
+fn x6_ep7_ep8_geometries_of_c_programs_have_working_algorithms() {
     let printed = repeats("geometries", &["-n", "4", "--shape", "2x2"]);
     let line = |task| format!("task {task} of 4: geometries");
     let all = [line(0), line(1), line(2), line(3)];
@@ -42,12 +42,12 @@ fn every_task_counts(program: &str, count: fn(&str) -> Option<&str>, least: usiz
 }
 
 #[test]
-fn x6_ep8_ep13_ep18_collectives_of_c_programs_of_every_kind_type_operation_and_algorithm() {
+fn x6_ep8_ep13_ep18_collectives_of_c_programs_by_every_algorithm() {
     every_task_counts("collectives", |rest| rest.split(' ').next(), 500);
 }
 
 #[test]
-fn x6_ep7_ep8_collectives_of_c_programs_on_several_endpoints_of_a_task_and_on_types_with_holes() {
+fn x6_ep7_ep8_collectives_of_c_programs_on_endpoints_and_holed_types() {
     every_task_counts("endpoints", |rest| rest.strip_suffix(" collectives"), 150);
 }
 
@@ -60,7 +60,7 @@ fn twice(program: &Path, machine: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn x6_active_message_collectives_of_c_programs_from_every_root_alone_and_at_once() {
+fn x6_active_message_collectives_of_c_programs_from_every_root() {
     let program = compiled("am_collectives");
     let lines = twice(&program, &["-n", "4", "--shape", "2x2"]);
     let roots: Vec<usize> = (0..4)
@@ -79,7 +79,7 @@ fn x6_active_message_collectives_of_c_programs_from_every_root_alone_and_at_once
 }
 
 #[test]
-fn x5_x6_active_message_collectives_of_c_programs_combine_call_back_and_refuse_in_words() {
+fn x5_x6_active_message_collectives_of_c_programs_combine_and_refuse() {
     let program = compiled("am_operations");
     let lines = twice(&program, &["-n", "4", "--shape", "2x2"]);
     let line = |task| format!("task {task} of 4: operations");

@@ -3,7 +3,7 @@
 use crate::pami::{compiled, repeats, run};
 
 #[test]
-fn x6_ep4_typed_data_of_c_programs_is_combined_in_place_on_both_sides_of_messages() {
+fn x6_ep4_typed_data_of_c_programs_is_combined_in_place() {
     let printed = repeats("typed_messages", &["-n", "2", "--shape", "2"]);
     let mut lines: Vec<&str> = printed.lines().collect();
     lines.sort_unstable();
@@ -16,7 +16,7 @@ fn x6_ep4_typed_data_of_c_programs_is_combined_in_place_on_both_sides_of_message
 }
 
 #[test]
-fn x6_ep4_a_receive_that_c_programs_get_wrong_is_named_and_its_callback_told() {
+fn x6_ep4_a_wrong_receive_of_c_programs_is_named() {
     let program = compiled("typed_messages");
     let output = run(&program, &["-n", "1", "--shape", "1"]);
     let error = String::from_utf8_lossy(&output.stderr);
@@ -30,7 +30,7 @@ fn x6_ep4_a_receive_that_c_programs_get_wrong_is_named_and_its_callback_told() {
 }
 
 #[test]
-fn x5_x6_types_of_c_programs_are_transformed_queried_and_refused_in_words() {
+fn x5_x6_types_of_c_programs_are_transformed_queried_and_refused() {
     let output = run(&compiled("types"), &["-n", "1", "--shape", "1"]);
     assert_eq!(output.stdout, b"types\n");
 }

@@ -22,7 +22,7 @@ def ask(line):
     return answer.decode()[:-1]
 "#;
 
-/// What MPI programs do when they start and end.
+/// Exchange of MPI programs when they start and end.
 const EXCHANGE: &str = r#"
 print(ask("cmd=init pmi_version=1 pmi_subversion=1"), ask("cmd=get_maxes"), ask("cmd=get_universe_size"))
 space = ask("cmd=get_my_kvsname").split("kvsname=")[1].split()[0]
@@ -115,7 +115,7 @@ fn x6_tasks_exchange_values_at_start_up_and_the_run_repeats() {
 }
 
 #[test]
-fn x6_a_task_that_ends_before_a_barrier_of_start_up_is_an_error_of_those_who_wait() {
+fn x6_a_task_ending_before_a_start_up_barrier_fails_those_waiting() {
     let program = "ask('cmd=barrier_in')\nif rank == 0:\n    ask('cmd=barrier_in')\n";
     let words = [
         "task 0",

@@ -56,7 +56,7 @@ fn hw2_ct8_several_ranks_a_node_with_any_source_receives() {
 
 /// Payload says which message it is, so a receive that got another one fails the run.
 #[test]
-fn ct1_open_tags_and_origins_of_receives_and_open_tags_of_messages_match() {
+fn ct1_open_tags_and_origins_match() {
     let path = scratch("open-tags.goal");
     let program = "num_ranks 3\n\
         rank 0 {\na: send 40b to 2 tag 5\nb: send 900b to 2 tag -1\nb requires a\n\
@@ -84,7 +84,7 @@ fn ct8_a_map_places_ranks_elsewhere_and_changes_only_time() {
 }
 
 #[test]
-fn hw7_ct1_ranks_of_one_node_exchange_messages_through_its_shared_memory() {
+fn hw7_ct1_ranks_of_one_node_use_its_shared_memory() {
     let run = |same_node: &str| {
         let same_node = format!("same_node={same_node}");
         json(&["run", "lulesh", "--shape", "2x1x1", "--set", &same_node])
@@ -197,7 +197,7 @@ fn hw1_memory_that_reorders_and_varies_its_latency_changes_no_byte() {
 }
 
 #[test]
-fn x1_programs_and_collectives_repeat_bit_for_bit_with_any_number_of_threads() {
+fn x1_programs_and_collectives_repeat_with_any_number_of_threads() {
     let commands: [&[&str]; 3] = [
         &["run", "lulesh"],
         &["run", "amg", "--shape", "3x1x2", "--set", "ordered=flow"],

@@ -69,7 +69,7 @@ impl Timeline {
         }
     }
 
-    /// What holds of every timeline.
+    /// Checks the structure of every timeline.
     fn check(&self) {
         for (flow, (from, to)) in &self.arrows {
             let (from, to) = (
@@ -375,7 +375,7 @@ fn x7_messages_of_any_way_have_their_arrow_and_stages() {
 }
 
 #[test]
-fn x7_a_bench_without_driver_says_that_its_timeline_is_the_hardwares() {
+fn x7_a_bench_without_driver_has_a_timeline_of_the_hardware() {
     let path = scratch("bare.perfetto-trace");
     let output = gyre(&["bench", "hop-latency", "--timeline", text(&path)]);
     assert!(output.status.success());

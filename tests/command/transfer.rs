@@ -36,7 +36,7 @@ fn late_receive(bytes: u64) -> Value {
 }
 
 #[test]
-fn ct2_ct3_ct6_a_long_message_waits_at_its_origin_and_its_send_for_the_acknowledgement() {
+fn ct2_ct3_ct6_a_long_message_waits_at_its_origin_until_acknowledged() {
     let result = late_receive(EAGER + 1);
     assert_eq!(result["metrics"]["verified"], true);
     assert_eq!(metric(&result, "peak_held_bytes"), 0, "no payload is held");
@@ -59,7 +59,7 @@ fn ct3_a_message_within_the_eager_limit_is_held_and_counted() {
 /// Every pair of three ranks, themselves included, with sizes on both sides of the limit; half of the
 /// receives before their messages, half after.
 #[test]
-fn hw1_ct4_ct5_remote_gets_and_counted_puts_carry_every_byte_between_and_within_nodes() {
+fn hw1_ct4_ct5_remote_gets_and_counted_puts_carry_every_byte() {
     let sizes = [EAGER - 1, EAGER, EAGER + 1, 4608, 10_000, 65_536, 100_001];
     let mut content = "num_ranks 3\n".to_owned();
     for rank in 0..3 {

@@ -20,7 +20,7 @@ fn sum(value: &Value) -> f64 {
     members.values().map(number).sum()
 }
 
-/// What holds of everything that it says.
+/// Checks the sums in a result.
 fn check(metrics: &Value) {
     assert_eq!(metrics["makespan_cycles"], metrics["critical_path_cycles"]);
     assert_eq!(metrics["makespan_ps"], metrics["critical_path_ps"]);
@@ -104,7 +104,7 @@ fn x7_slow_memory_is_the_first_cause_of_a_ring() {
 }
 
 #[test]
-fn x7_the_message_that_holds_the_link_is_the_first_cause_of_a_hot_spot() {
+fn x7_the_message_holding_the_link_is_the_cause_of_a_hot_spot() {
     let path = hot_spot("why-hot-spot", 8, 200_000);
     let result = proven(
         &path,

@@ -1,4 +1,4 @@
-// Ways of messages through the network, and load of links.
+// Routes of messages through the network, and load of links.
 
 /** Cycles that a head spends in a router without waiting. */
 const ROUTER_CYCLES = 2;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What a column's numbers are.
+/// Encoding of a column's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Coding {

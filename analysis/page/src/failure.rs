@@ -7,7 +7,7 @@ use serde::Serialize;
 pub struct Failure {
     /// The error, as the command prints it.
     pub text: String,
-    /// Who waits for what, if the machine stood still.
+    /// Waits of tasks and threads, if the machine stood still.
     pub waits: Vec<Wait>,
 }
 
@@ -22,7 +22,7 @@ pub struct Wait {
     pub node: u32,
     /// Since when, picoseconds, where that is known.
     pub since_ps: Option<u64>,
-    /// What it waits for, in words.
+    /// Reason of the wait, in words.
     pub what: String,
     /// The rank that must do something first, where that is known.
     pub on: Option<u32>,

@@ -1,4 +1,4 @@
-//! What stands before the columns, in JSON.
+//! JSON head of a page, before the columns.
 
 use gyre_timeline::Recording;
 use gyre_why::{Analysis, Kind, Place};
@@ -32,7 +32,7 @@ pub(crate) struct Head<'a> {
     runs: Vec<RunHead<'a>>,
 }
 
-/// That of a run.
+/// Head of a run.
 #[derive(Serialize)]
 struct RunHead<'a> {
     cycle_ps: u64,
@@ -52,7 +52,7 @@ struct RunHead<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// That of a page whose runs have these columns.
+    /// Head of a page whose runs have these columns.
     pub(crate) fn of(page: &'a Page<'a>, columns: &'a [Columns]) -> Self {
         Self {
             format: FORMAT,

@@ -17,7 +17,7 @@ const STYLE: &str = include_str!("../assets/page.css");
 const SCRIPTS: [&str; 15] = [
     include_str!("../assets/words.js"),
     include_str!("../assets/data.js"),
-    include_str!("../assets/ways.js"),
+    include_str!("../assets/routes.js"),
     include_str!("../assets/view.js"),
     include_str!("../assets/canvas.js"),
     include_str!("../assets/lanes.js"),

@@ -1,4 +1,4 @@
-//! What is shown.
+//! Contents of a page.
 
 use gyre_timeline::{Messages, Recording};
 use gyre_why::Analysis;
@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use crate::failure::Failure;
 
-/// What a page shows.
+/// Contents of a page.
 #[derive(Debug, Clone, Copy)]
 pub struct Page<'a> {
-    /// What has run, such as `run lulesh`.
+    /// Title of the run, such as `run lulesh`.
     pub title: &'a str,
     /// Nodes in each dimension of the machine.
     pub shape: &'a [u16],
@@ -34,6 +34,6 @@ pub struct Run<'a> {
     pub recording: &'a Recording,
     /// The messages of those.
     pub messages: &'a Messages,
-    /// What is found about it; none where no program ran.
+    /// Analysis of the run; none where no program ran.
     pub analysis: Option<&'a Analysis>,
 }

@@ -8,7 +8,7 @@ use gyre_timeline::{Event, Lane, Messages, Recording, What, Why};
 use crate::columns::Columns;
 use crate::messages::{self, number};
 
-/// What threads wait for, by their number in a column, which begins behind the operations.
+/// Reasons of waits, by their number in a column; numbers follow those of the operations.
 pub(crate) const WHYS: [Why; 5] = [
     Why::Compute,
     Why::Register,
@@ -43,7 +43,7 @@ fn by_lane<T>(
     lists
 }
 
-/// What a thread did: times, kind and count.
+/// Activity of a thread: times, kind and count.
 type Span = ((u64, u64), u64, u64);
 
 fn add_spans(columns: &mut Columns, recording: &Recording) {

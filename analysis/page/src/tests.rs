@@ -1,6 +1,6 @@
 //! A page of a run made by hand.
 
-use gyre_page::{Failure, Page, Run, Wait, html};
+use crate::{Failure, Page, Run, Wait, html};
 use gyre_timeline::{Event, Lane, Link, Messages, PacketKind, Recording, Thread, What, Why};
 use gyre_why::{Analysis, Kind, Place, RankTime, Segment};
 use serde_json::{Map, Value};

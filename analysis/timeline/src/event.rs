@@ -15,7 +15,7 @@ pub struct Event {
     pub lane: Lane,
     /// Its number among those of its lane at the same time, from 0. Given by [`Recording::with_events`](crate::Recording::with_events).
     pub serial: u32,
-    /// What happened.
+    /// Kind of event.
     pub what: What,
 }
 
@@ -43,7 +43,7 @@ pub enum Lane {
     Tails,
     /// Descriptors that the DMA engine reads.
     Fetches,
-    /// What the DMA engine writes into memory.
+    /// Writes of the DMA engine to memory.
     Writes,
     /// Wake-up and interrupt outputs.
     Levels,
@@ -53,7 +53,7 @@ pub enum Lane {
     Load(u8),
 }
 
-/// What a packet is for, by its code in the packet header.
+/// Kind of packet, by its code in the packet header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PacketKind(pub u8);
 
@@ -77,7 +77,7 @@ impl PacketKind {
     }
 }
 
-/// What an event is.
+/// Kinds of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// A thread has spent time in an operation of the driver.
@@ -89,7 +89,7 @@ pub enum What {
     },
     /// A thread has not run.
     Waited {
-        /// What for.
+        /// Reason of the wait.
         why: Why,
         /// The thread that has ended it, by its number on the node; none if the hardware or the clock has.
         by: Option<u32>,
@@ -118,7 +118,7 @@ pub enum What {
         fifo: u16,
         /// Its place in the ring.
         place: u16,
-        /// What its packets are for.
+        /// Kind of its packets.
         kind: PacketKind,
         /// Message id.
         id: u32,
@@ -131,7 +131,7 @@ pub enum What {
     Hop {
         /// Virtual channel.
         channel: u8,
-        /// What it is for.
+        /// Kind of the packet.
         kind: PacketKind,
         /// Its flits.
         flits: u16,
@@ -159,7 +159,7 @@ pub enum What {
     },
 }
 
-/// What a thread that does not run waits for.
+/// Reasons for which a thread does not run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Why {
     /// The end of a computation: its time passes.

@@ -1,4 +1,4 @@
-//! What happens in a run of the machine, as events, and what is made of them.
+//! Events of a run of the machine, and the messages, stages and files made of them.
 //!
 //! * An [`Event`] is a record of fixed size: when, on which node, on which lane, what. Who records gives them in the order
 //!   of each lane; a [`Recording`] has them all, in an order that is a function of the simulated run alone.

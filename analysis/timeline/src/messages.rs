@@ -26,7 +26,7 @@ pub enum How {
     Get,
 }
 
-/// What a stream of packets is for.
+/// Purpose of a stream of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// A message that travels at once.
@@ -64,7 +64,7 @@ impl Role {
 /// The packets of one descriptor. Times are picoseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packets {
-    /// What they are for.
+    /// Purpose of the packets.
     pub role: Role,
     /// The messages that they serve, by their place in [`Messages::all`]; several in an acknowledgement alone.
     pub messages: Vec<usize>,
@@ -146,7 +146,7 @@ pub struct Messages {
     about: Vec<Option<usize>>,
 }
 
-/// What identifies packets on wires and in descriptors.
+/// Key that identifies packets on wires and in descriptors.
 type Key = (u32, u32, PacketKind);
 
 /// Origin, target, dispatch identifier and tag: packets of the same are taken in the order in which they were sent.
@@ -203,7 +203,7 @@ struct Assembler {
 }
 
 impl Messages {
-    /// Those of a recording.
+    /// Messages of a recording.
     #[must_use]
     pub fn of(recording: &Recording) -> Self {
         let links = recording.links.iter();
@@ -599,7 +599,7 @@ impl Assembler {
         index
     }
 
-    /// What `at` has begun with an id is not sent after all.
+    /// Removes the message that `at` has begun with an id but does not send.
     fn withdraw(&mut self, at: Context, id: u32) {
         self.starting.remove(&at);
         let Some(message) = self.named.remove(&(at, id)) else {

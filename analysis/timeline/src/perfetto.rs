@@ -36,7 +36,7 @@ const THIN_PS: u64 = 1000;
 pub struct ProgramTrack {
     /// Its name.
     pub name: &'static str,
-    /// What it shows, in order of time.
+    /// Spans in order of time.
     pub spans: Vec<Span>,
 }
 

@@ -31,7 +31,7 @@ pub enum Stage {
     ServeRequest,
     /// From the first flit of data on a link until the last has left its last link.
     DataNetwork,
-    /// What is left until the program has it: memory writes, copies and callbacks at the target.
+    /// Delivery to the program: memory writes, copies and callbacks at the target.
     Deliver,
 }
 
@@ -81,7 +81,7 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// Those of a message that is done; none of another, nor of one whose end is recorded before its post: threads of a
+    /// Stages of a message that is done; none for another, nor for one whose end is recorded before its post: threads of a
     /// task may be ahead of each other.
     #[must_use]
     pub fn of(messages: &Messages, message: &Message) -> Option<Self> {

@@ -324,7 +324,7 @@ fn x7_events_are_in_the_same_order_however_lanes_are_mixed() {
     assert_eq!(recording(events), recording(mixed));
 }
 
-/// What the driver and the DMA engine do for a message with this id and word.
+/// Records the events of driver and DMA engine for a message with this id and word.
 fn message(events: &mut Vec<Event>, from: Context, ps: u64, (id, word): (u32, u32)) {
     let to = context(1, 0);
     let kind = PacketKind::MEMORY_FIFO;
@@ -439,7 +439,7 @@ fn x7_stages_add_up_whatever_is_missing_or_late() {
 }
 
 #[test]
-fn x7_stages_add_up_when_an_event_comes_before_those_that_it_follows() {
+fn x7_stages_add_up_when_an_event_precedes_its_predecessors() {
     let events = one_message();
     let mut done = 0;
     for early in 1..events.len() {

@@ -1,4 +1,4 @@
-//! What is found about a run.
+//! Analysis of a run.
 
 use gyre_timeline::{Event, Messages, Recording, What};
 
@@ -9,7 +9,7 @@ use crate::path;
 use crate::ranks::{self, RankTime};
 use crate::segment::{Kind, Segment};
 
-/// What is found about a run of a program, and about these of its messages, by their serials; none where [`Analysis::of`] has
+/// Analyses a run of a program, and explains these of its messages, by their serials; none where [`Analysis::of`] has
 /// none. Of messages it has none that were not done when the recording ended.
 #[must_use]
 pub fn explain(
@@ -33,14 +33,14 @@ pub struct Analysis {
     pub path: Vec<Segment>,
     /// By rank: where its time went, from begin to end.
     pub ranks: Vec<RankTime>,
-    /// What could be removed, what would gain most first.
+    /// Causes that could be removed, largest gain first.
     pub causes: Vec<Cause>,
     /// In a sentence: what the program spent its time on, and the first cause.
     pub verdict: String,
 }
 
 impl Analysis {
-    /// That of a recording of a program, of which `messages` are the messages; none of one in which no operation of a program
+    /// Analysis of a recording of a program with these messages; none for a recording in which no operation of a program
     /// has ended.
     #[must_use]
     pub fn of(recording: &Recording, messages: &Messages) -> Option<Self> {

@@ -1,4 +1,4 @@
-//! What could be removed, and what that would gain.
+//! Causes that could be removed, and the gain of each.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ const MESSAGES: usize = 3;
 /// Something whose removal would make the program faster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cause {
-    /// What it is.
+    /// The removed part.
     pub culprit: Culprit,
     /// In words: what it is, where, and what is removed.
     pub text: String,
@@ -32,7 +32,7 @@ pub struct Cause {
     pub gain_ps: u64,
 }
 
-/// What is removed.
+/// Parts that can be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Culprit {
     /// All cost of an operation of the driver, by its number in
@@ -174,7 +174,7 @@ fn in_the_way(graph: &Graph, stream: usize, of: &dyn Fn(usize) -> bool) -> u64 {
         .unwrap_or(0)
 }
 
-/// What to look at: all that the critical path has spent time on.
+/// Candidates: everything that the critical path has spent time on.
 fn culprits(graph: &Graph, path: &[Segment], late: &BTreeMap<u32, Late>) -> Vec<(Culprit, String)> {
     let mut found = Vec::new();
     for (number, name) in (0..).zip(&graph.recording.operations) {

@@ -1,4 +1,4 @@
-//! What held up a message in each of its stages.
+//! Causes of delay of a message in each of its stages.
 
 use std::collections::BTreeMap;
 
@@ -26,11 +26,11 @@ pub struct ExplainedStage {
     pub stage: Stage,
     /// Its picoseconds.
     pub ps: u64,
-    /// What happened meanwhile that it waited for, longest first: in words, and picoseconds.
+    /// Activities that it waited for, longest first: in words, and picoseconds.
     pub blame: Vec<(String, u64)>,
 }
 
-/// What is told of a stage at most.
+/// Most activities named for a stage.
 const BLAMED: usize = 3;
 
 impl Explained {
@@ -93,7 +93,7 @@ fn blame(graph: &Graph, message: &Message, stage: Stage, span: (u64, u64)) -> Ve
     found
 }
 
-/// What the threads of a task did: those that do nothing but advance contexts, unless `all` are asked for or there are none.
+/// Activities of a task's threads: of those that only advance contexts, unless `all` are asked for or there are none.
 fn threads(graph: &Graph, task: u32, span: (u64, u64), all: bool) -> Vec<(String, u64)> {
     let mut found = Vec::new();
     let lanes = graph.lanes.iter().enumerate();
@@ -120,7 +120,7 @@ fn threads(graph: &Graph, task: u32, span: (u64, u64), all: bool) -> Vec<(String
     found
 }
 
-/// Whose packets held the links that these waited for.
+/// Messages whose packets held the links that these streams waited for.
 fn links(graph: &Graph, streams: &[Option<usize>], span: (u64, u64)) -> Vec<(String, u64)> {
     let mut times: BTreeMap<(Option<u64>, usize), u64> = BTreeMap::new();
     for &stream in streams.iter().flatten() {

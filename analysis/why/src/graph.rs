@@ -1,4 +1,4 @@
-//! What depends on what: points in the time of threads and of packets, and the dependencies between them.
+//! Dependency graph: points in the time of threads and of packets, and the dependencies between them.
 
 mod hardware;
 mod software;
@@ -11,7 +11,7 @@ use crate::lanes::{self, Lane, Step};
 use crate::segment::{Kind, Place};
 use crate::streams::Streams;
 
-/// What time between two points is spent on, and what would change it.
+/// Work between two points, and the cause that would change its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
     /// A step of a thread.
@@ -29,14 +29,14 @@ pub(crate) enum Work {
     Thread,
 }
 
-/// That a point comes so long after another one at the earliest.
+/// Dependency: a point comes at least so long after another one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Edge {
     /// The other point.
     pub from: u32,
     /// Picoseconds.
     pub ps: u64,
-    /// What they are spent on.
+    /// Work done in that time.
     pub work: Work,
     /// Packets that it belongs to, by place in [`Messages::packets`].
     pub stream: Option<u32>,
@@ -52,7 +52,7 @@ pub(crate) struct Point {
     pub ps: u64,
     /// Where.
     pub place: Place,
-    /// What it waits for: the last of them has decided its time.
+    /// Dependencies: the last of them decides the point's time.
     pub edges: Vec<Edge>,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Graph<'a> {
         self.base[lane] + number as u32
     }
 
-    /// What a point has waited for.
+    /// Dependencies of a point.
     pub fn dependencies(&self, point: u32) -> impl Iterator<Item = &Edge> {
         let place = self.place[point as usize];
         let edges = self.points[point as usize].edges.iter();
@@ -158,7 +158,7 @@ impl<'a> Graph<'a> {
         &self.arrivals[stream]
     }
 
-    /// What time is spent on, in a word or two.
+    /// Kind of work, and its name.
     pub fn describe(&self, work: &Work) -> (Kind, &'static str) {
         match work {
             Work::Step(step) => self.describe_step(step),
@@ -204,7 +204,7 @@ impl<'a> Graph<'a> {
         self.points.len() as u32 - 1
     }
 
-    /// That `to` comes after `from`, which takes all the time between them or, given less, at least that.
+    /// Adds a dependency of `to` on `from` that takes all the time between them or, given less, at least that.
     fn depend(
         &mut self,
         to: u32,
@@ -314,5 +314,5 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// What the time from the first flit on a link to an arrival is called.
+/// Name of the time from the first flit on a link to an arrival.
 pub(crate) const LINKS: &str = "links";

@@ -1,10 +1,10 @@
-//! What each thread has done: steps without gap from the begin of the recording on.
+//! Steps of each thread, without gap from the begin of the recording.
 
 use std::collections::BTreeMap;
 
 use gyre_timeline::{Event, Lane as EventLane, Note, Recording, What, Why};
 
-/// What a thread does from one point of its time to the next.
+/// Step of a thread from one point of its time to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// An operation of the driver, by its number.
@@ -22,7 +22,7 @@ pub(crate) enum Step {
     CacheLines,
     /// It waits.
     Wait {
-        /// What for.
+        /// Reason of the wait.
         why: Why,
         /// Number of the thread on its node that has ended the wait; none if hardware or clock have.
         by: Option<u32>,
@@ -40,7 +40,7 @@ pub(crate) struct Lane {
     pub task: Option<u32>,
     /// Points of its time, each later than the one before it.
     pub points: Vec<u64>,
-    /// What it does up to each point from the one before it; one fewer than points.
+    /// Steps that end at each point but the first.
     pub steps: Vec<Step>,
     /// Its notes and ends of operations: the point, and the number of the event.
     pub notes: Vec<(usize, usize)>,

@@ -21,7 +21,7 @@ pub(crate) fn to(graph: &Graph, end: u32) -> Vec<Segment> {
     segments
 }
 
-/// What has led to a point, from it back to `from_ps`, piece by piece. Pieces abut.
+/// Walks the critical path from a point back to `from_ps`, piece by piece. Pieces abut.
 pub(crate) fn back(graph: &Graph, end: u32, from_ps: u64, mut piece: impl FnMut(Segment)) {
     let mut at = end;
     while graph.points[at as usize].ps > from_ps {

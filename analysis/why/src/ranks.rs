@@ -16,7 +16,7 @@ pub struct RankTime {
     pub times: [u64; Kind::ALL.len()],
 }
 
-/// What the threads of a rank do at a time.
+/// State of a rank's threads at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// One of them at least does this.
@@ -61,7 +61,7 @@ pub(crate) fn of(
     (times, late)
 }
 
-/// What a rank does up to `end_ps`, in spans that abut.
+/// States of a rank up to `end_ps`, in spans that abut.
 fn states(graph: &Graph, rank: u32, end_ps: u64) -> Vec<((u64, u64), State)> {
     let lanes: Vec<&Lane> = graph
         .lanes
@@ -99,7 +99,7 @@ fn states(graph: &Graph, rank: u32, end_ps: u64) -> Vec<((u64, u64), State)> {
     states
 }
 
-/// What a thread's step is spent on; none if it waits. A rank that computes and drives at a time computes.
+/// Kind of a thread's step; none if it waits. A rank that computes and drives at a time computes.
 fn busy(step: &Step) -> Option<Kind> {
     match step {
         Step::Compute => Some(Kind::Computation),
@@ -112,7 +112,7 @@ fn busy(step: &Step) -> Option<Kind> {
     }
 }
 
-/// What a rank has waited for: what led to the end of its wait, as far back as that began.
+/// Causes of a rank's wait: the path to the end of the wait, back to where the wait began.
 fn waited(
     graph: &Graph,
     rank: u32,

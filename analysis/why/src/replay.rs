@@ -11,7 +11,7 @@ use gyre_timeline::Why;
 use crate::graph::{Edge, Graph, Work};
 use crate::lanes::{Lane, Step};
 
-/// What a thread does from when it is let go on until it looks for something else.
+/// Part of a thread from the point that resumes it to its next dependency.
 #[derive(Debug, Clone)]
 struct Unit {
     lane: usize,
@@ -22,7 +22,7 @@ struct Unit {
     entry: Option<Edge>,
 }
 
-/// What waits for a point.
+/// Successor of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Next {
     Point(u32),
@@ -161,7 +161,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// What nothing lets go on follows what was before it.
+    /// Points without a dependency follow their predecessor.
     fn follow(&mut self) {
         for unit in 0..self.units.len() {
             let Unit {

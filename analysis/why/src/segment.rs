@@ -1,6 +1,6 @@
 //! Segments of the critical path.
 
-/// What time is spent on. The same names divide the critical path and the time of ranks.
+/// Kinds of time. The same names divide the critical path and the time of ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// The program computes.
@@ -19,7 +19,7 @@ pub enum Kind {
     Unexpected,
     /// A rank has done all that it had to do.
     Ended,
-    /// What no event accounts for.
+    /// Time that no event accounts for.
     Other,
 }
 
@@ -86,9 +86,9 @@ pub struct Segment {
     pub from_ps: u64,
     /// Its end.
     pub to_ps: u64,
-    /// What it is spent on.
+    /// Kind of time.
     pub kind: Kind,
-    /// What that is in a word or two: an operation of the driver, a stage of a message.
+    /// Name of the operation of the driver or the stage of a message.
     pub what: &'static str,
     /// Where.
     pub place: Place,

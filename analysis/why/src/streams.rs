@@ -19,7 +19,7 @@ pub(crate) struct Hop {
     pub to_ps: u64,
     /// The link, by its index in [`Recording::links`].
     pub link: usize,
-    /// Whose packet it is, by place in [`Messages::packets`].
+    /// Stream of the packet, by place in [`Messages::packets`].
     pub stream: Option<usize>,
 }
 
@@ -34,12 +34,12 @@ pub struct HopWait {
     pub to_ps: u64,
 }
 
-/// Who was in the way of packets.
+/// Stream that held a link which packets waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Blame {
     /// The link, by its index in [`Recording::links`].
     pub link: usize,
-    /// Whose packets held it, by place in [`Messages::packets`].
+    /// Stream whose packets held it, by place in [`Messages::packets`].
     pub stream: Option<usize>,
     /// For so long, picoseconds.
     pub ps: u64,
@@ -105,7 +105,7 @@ impl Streams {
         Self { all, links }
     }
 
-    /// Whose packets held the links that those of `stream` waited for between two times. No wait is blamed on more than
+    /// Streams whose packets held the links that those of `stream` waited for between two times. No wait is blamed on more than
     /// fills it.
     pub fn blame(&self, stream: usize, span: (u64, u64)) -> Vec<Blame> {
         let mut blames = Vec::new();

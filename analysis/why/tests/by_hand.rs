@@ -23,7 +23,7 @@ fn event(node: u32, lane: Lane, (from, to): (u64, u64), what: What) -> Event {
     Event::new(node, lane, span, what)
 }
 
-/// What a thread does; times are cycles.
+/// Activity of a thread; times are cycles.
 struct Script {
     node: u32,
     thread: u32,
@@ -413,7 +413,7 @@ fn x7_a_recording_without_a_program_has_no_analysis() {
     assert_eq!(Analysis::of(&recording, &Messages::of(&recording)), None);
 }
 
-/// What the hardware does for a packet of rank 0 to rank 1: its descriptor, fetched at `fetched`, and its link from `head` on.
+/// Records the hardware's events for a packet of rank 0 to rank 1: its descriptor, fetched at `fetched`, and its link from `head` on.
 fn packet(id: u32, fetched: u64, (head, end): (u64, u64)) -> Vec<Event> {
     let kind = PacketKind::MEMORY_FIFO;
     let fetch = What::Fetch {
@@ -438,7 +438,7 @@ fn packet(id: u32, fetched: u64, (head, end): (u64, u64)) -> Vec<Event> {
 }
 
 #[test]
-fn x7_a_thread_that_is_busy_when_a_packet_comes_keeps_itself_waiting() {
+fn x7_a_thread_busy_when_a_packet_comes_delays_itself() {
     let sender = sent(0, 1)
         .into_iter()
         .fold(Script::new(0, 0).compute(1000), Script::note)
@@ -463,7 +463,7 @@ fn x7_a_thread_that_is_busy_when_a_packet_comes_keeps_itself_waiting() {
 }
 
 #[test]
-fn x7_what_the_driver_does_for_an_unexpected_message_has_a_kind_of_its_own() {
+fn x7_driver_work_for_an_unexpected_message_has_its_own_kind() {
     let receiver = Script::new(1, 0)
         .spend(10, PACKET)
         .note(taken(0, 1))

@@ -1,10 +1,10 @@
-//! Runs of a program in which something is otherwise, to see what it costs.
+//! Changes to a program, whose runs show what the changed part costs.
 
 use gyre_goal::payload::Key;
 
-/// What is otherwise than the program says.
+/// Change of a program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Otherwise {
+pub struct Change {
     /// This rank computes half as long.
     pub halved: Option<u32>,
     /// This message is not sent.
@@ -24,7 +24,7 @@ pub struct Withheld {
     pub received_ps: u64,
 }
 
-impl Otherwise {
+impl Change {
     /// The message, if it is one that is not sent.
     pub fn withheld(&self, key: &Key) -> Option<Withheld> {
         self.withheld.filter(|withheld| withheld.key == *key)

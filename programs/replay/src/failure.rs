@@ -1,10 +1,10 @@
-//! What a timeline tells of a program that has not run to its end.
+//! Failure of a program, for its timeline.
 
 use gyre_goal::OpKind;
 use gyre_goal::exec::{BlockedOp, WaitingFor};
 use gyre_page::{Failure, Wait};
 
-use super::{Blocked, GoalError};
+use crate::{Blocked, GoalError};
 use gyre::placement::Placement;
 use gyre::timeline;
 

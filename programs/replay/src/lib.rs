@@ -5,9 +5,9 @@
 //! communication thread, which advances the context. Without the latter the first thread advances when
 //! it has nothing else to do. Generating and checking payload takes no simulated time.
 
-mod otherwise;
+mod change;
+mod failure;
 mod rank;
-mod told;
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use gyre_sim::{Machine, RunReport, SimError, Until};
 use indicatif::ProgressBar;
 use thiserror::Error;
 
+pub use change::{Change, Withheld};
+pub use failure::failure;
 use gyre::error::{JobError, status_of};
 use gyre::job::Job;
 use gyre::machine_file::MachineSpec;
 use gyre::placement::Placement;
-pub use otherwise::{Otherwise, Withheld};
-pub use rank::MAX_MESSAGE_BYTES;
-use rank::{Rank, RankCounts};
-pub use told::failure;
+use rank::Rank;
+pub use rank::{MAX_MESSAGE_BYTES, RankCounts};
 
-/// What to run, and on what.
+/// A run: machine, placement and use of the driver.
 #[derive(Debug, Clone)]
 pub struct GoalRun {
     /// The machine, and the costs of the driver's operations.
@@ -47,8 +47,8 @@ pub struct GoalRun {
     pub ordered: Ordered,
     /// Whether a communication thread advances each rank's context.
     pub comm_thread: bool,
-    /// What is otherwise than the program says; nothing in a run of the program itself.
-    pub otherwise: Otherwise,
+    /// The change made to the program; none in a run of the program itself.
+    pub change: Change,
 }
 
 /// A program that did not run to its end.
@@ -75,7 +75,7 @@ pub enum GoalError {
     },
 }
 
-/// What ranks wait for when nothing moves any more: a line each for their operations, with the text's line numbers.
+/// Operations that ranks wait for when the machine stands still: a line each, with the line number of the trace.
 #[derive(Debug, Default)]
 pub struct Blocked(pub Vec<BlockedReport>);
 
@@ -168,7 +168,7 @@ impl GoalRun {
         let (reception_ring, injection_ring) = (self.reception_fifo, self.injection_fifo);
         let (eager_limit, same_node, ordered) = (self.eager_limit, self.same_node, self.ordered);
         let bar = bar.clone();
-        let otherwise = self.otherwise;
+        let change = self.change;
         let (ranks, _) = job.each("set-up", Until::Done, move |process| {
             let client = process.client("goal");
             let config = ClientConfig {
@@ -186,7 +186,7 @@ impl GoalRun {
             };
             let program = &programs[process.task.0 as usize];
             let state = RankState::new(Arc::clone(program));
-            Rank::open(process.platform, config, state, (bar.clone(), otherwise)).map(Arc::new)
+            Rank::open(process.platform, config, state, (bar.clone(), change)).map(Arc::new)
         })?;
         for rank in &ranks {
             let process = rank.number() as usize;
@@ -252,7 +252,7 @@ impl Loaded {
 }
 
 /// Flits sent by each port of each node.
-pub(crate) fn flits(machine: &Machine) -> Vec<Vec<u64>> {
+pub fn flits(machine: &Machine) -> Vec<Vec<u64>> {
     (0..machine.topology().nodes())
         .map(|node| machine.link_flits(node))
         .collect()

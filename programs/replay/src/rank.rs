@@ -18,7 +18,7 @@ use indicatif::ProgressBar;
 use parking_lot::Mutex;
 use thiserror::Error as ThisError;
 
-use super::otherwise::Otherwise;
+use crate::change::Change;
 use gyre::platform::SimPlatform;
 
 /// Context of the client that all messages use, and their dispatch identifier.
@@ -31,7 +31,7 @@ pub const MAX_MESSAGE_BYTES: u64 = 1 << 31;
 /// A message of any tag is the same for program and driver.
 const _: () = assert!(gyre_goal::ANY_TAG == ANY_TAG);
 
-/// What a rank has done.
+/// Counts of a rank.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RankCounts {
     /// Messages sent.
@@ -113,7 +113,7 @@ pub struct Rank {
     arrivals: Mutex<BTreeMap<(u32, u32), u64>>,
     end_ps: AtomicCell<u64>,
     bar: ProgressBar,
-    otherwise: Otherwise,
+    change: Change,
 }
 
 impl Rank {
@@ -122,7 +122,7 @@ impl Rank {
         platform: SimPlatform,
         config: ClientConfig,
         state: RankState<Arc<RankProgram>>,
-        (bar, otherwise): (ProgressBar, Otherwise),
+        (bar, change): (ProgressBar, Change),
     ) -> Result<Self, Error> {
         let matched = MessagingConfig {
             switch_over: config.eager_limit + 1,
@@ -145,7 +145,7 @@ impl Rank {
             arrivals: Mutex::default(),
             end_ps: AtomicCell::new(0),
             bar,
-            otherwise,
+            change,
         })
     }
 
@@ -154,7 +154,7 @@ impl Rank {
         self.state.lock().program().rank()
     }
 
-    /// What it has done so far.
+    /// Counts so far.
     pub fn counts(&self) -> RankCounts {
         RankCounts {
             peak_held_bytes: self.messaging.stats().peak_held_bytes,
@@ -315,7 +315,7 @@ impl Rank {
         let (_, what) = self.line_and_op(op);
         match what.kind {
             OpKind::Calc { ns } => {
-                let halved = self.otherwise.halved == Some(self.number());
+                let halved = self.change.halved == Some(self.number());
                 let ps = ns.saturating_mul(1000) >> u8::from(halved);
                 self.state.lock().started(op);
                 // Others may wait for the start alone.
@@ -350,7 +350,7 @@ impl Rank {
             tag,
             number: self.sent_numbers.lock().next(to, tag),
         };
-        if let Some(withheld) = self.otherwise.withheld(&key) {
+        if let Some(withheld) = self.change.withheld(&key) {
             return self.finish_at(op, withheld.sent_ps);
         }
         let data = self.buffer(op, bytes)?;
@@ -382,7 +382,7 @@ impl Rank {
         Ok(())
     }
 
-    /// What is called when a message that waits for its receive has been acknowledged, or cannot be.
+    /// Callback of a message that waits for its receive: the message has been acknowledged, or has failed.
     fn fetched(self: &Arc<Self>, op: OpId) -> DoneFn<SimPlatform> {
         self.open_sends.fetch_add(1);
         let rank = Arc::clone(self);
@@ -411,7 +411,7 @@ impl Rank {
         tag: Option<u32>,
     ) -> Result<(), RankError> {
         let (line, _) = self.line_and_op(op);
-        if let Some(withheld) = self.otherwise.withheld_from(self.number(), line) {
+        if let Some(withheld) = self.change.withheld_from(self.number(), line) {
             return self.finish_at(op, Some(withheld.received_ps));
         }
         let into = self.buffer(op, bytes)?;
@@ -457,7 +457,7 @@ impl Rank {
             number: self.received_numbers.lock().next(source, tag),
         };
         // One that is not sent is not received.
-        let key = Some(next()).filter(|key| self.otherwise.withheld(key).is_none());
+        let key = Some(next()).filter(|key| self.change.withheld(key).is_none());
         let key = key.unwrap_or_else(next);
         let mut bytes = vec![0; received.length];
         data.read(0, &mut bytes)

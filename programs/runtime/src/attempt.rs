@@ -17,9 +17,9 @@ use crate::first_view::{Raw, Subject, Written, raw_path};
 pub struct Wave {
     /// Number of the machine, from 0, in the order in which they are made.
     pub machine: usize,
-    /// What is written.
+    /// File, window and scopes.
     pub config: TraceConfig,
-    /// What it is about.
+    /// Subject of the first view.
     pub subject: Subject,
 }
 
@@ -164,7 +164,7 @@ fn traced(config: &MachineConfig, trace: &TraceConfig) -> Result<MachineConfig, 
     })
 }
 
-/// What runs for cycles and can write a waveform.
+/// A machine that runs for cycles and can write a waveform.
 pub trait Simulated {
     /// Cycles since reset.
     fn cycles(&self) -> u64;

@@ -14,7 +14,7 @@ use gyre_layout::registers::group_page::{INJ_COUNT, REC_COUNT, SLOT_COUNT};
 use crate::bring_up::OWNER;
 use crate::options::UsageError;
 
-/// What a node of the machine has, as software reads it from the node. FIFOs, slots and groups alone say how
+/// Resources of a node, as software reads them from the node. FIFOs, slots and groups alone say how
 /// many clients there is room for.
 const NODE: Parameters = Parameters {
     dimensions: 5,
@@ -40,7 +40,7 @@ pub struct ClientFile {
     configuration: Arc<Configuration>,
     path: String,
     application: &'static str,
-    /// What the program has been written for; without, that is one client with all tasks.
+    /// Clients that the program is written for; by default one client with all tasks.
     own: Option<Arc<Self>>,
 }
 

@@ -1,4 +1,4 @@
-//! What a command writes to the process's standard output and standard error.
+//! Standard output and standard error of a command.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -19,7 +19,7 @@ pub enum RunError {
     /// A collective or geometry that the driver refuses: status 1.
     #[error(transparent)]
     Collectives(#[from] gyre_collectives::Error),
-    /// What came out of the machine is not what had to: status 1.
+    /// A result of the machine is wrong: status 1.
     #[error("{0}")]
     Check(String),
     /// A run that failed, with what its waveform shows: the status of its error.

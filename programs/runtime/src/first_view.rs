@@ -41,7 +41,7 @@ pub struct Written {
 pub struct View {
     /// Its file.
     pub path: PathBuf,
-    /// What it follows, in words; empty if that is nothing.
+    /// The followed message in words; empty if there is none.
     pub follows: String,
     /// Whether it has been left as somebody has saved it.
     pub kept: bool,
@@ -66,9 +66,9 @@ impl Written {
 
 /// A waveform that models have written, and what is known of the run.
 pub(crate) struct Raw<'a> {
-    /// What was asked for.
+    /// The requested waveform.
     pub(crate) config: &'a TraceConfig,
-    /// What it is about.
+    /// Subject of the view.
     pub(crate) subject: Subject,
     /// Dimensions of the machine.
     pub(crate) dims: usize,

@@ -16,7 +16,7 @@ use crate::task::Task;
 pub const TASKS_PER_NODE: Setting<usize> =
     Setting::number("tasks_per_node", "", 1, (1, 16), "tasks of each node");
 
-/// What a program runs with: machine, settings, and tasks on every node.
+/// Environment of a program's run: machine, settings, and tasks on every node.
 pub struct Launch<'a> {
     name: &'a str,
     spec: &'a MachineSpec,

@@ -6,7 +6,9 @@ use std::path::Path;
 use gyre_affinity::Processor;
 use gyre_driver::{CostTable, Op};
 use gyre_layout::MAX_DIM;
-use gyre_sim::{Machine, MachineConfig, Optimisation, RouterMachine, SimError, Traffic};
+use gyre_sim::{
+    ConfigError, Machine, MachineConfig, Optimisation, RouterMachine, SimError, Traffic,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -134,11 +136,9 @@ impl MachineSpec {
         config.threads = options.threads;
         config.optimisation = options.model;
         config.rtl = rtl_tree(options.rtl.as_deref())?;
-        config.validate().map_err(|error| UsageError::Value {
-            option: option_of(&error.field),
-            value: error.value,
-            expected: error.expected,
-        })?;
+        config
+            .validate()
+            .map_err(|error| refusal(error, options, settings))?;
         let spec = Self {
             config,
             processor: file.processor,
@@ -231,14 +231,28 @@ impl MachineSpec {
     }
 }
 
-/// The option that sets a field of the machine.
-fn option_of(field: &str) -> String {
-    match field {
-        "mesh" => "--mesh".into(),
-        "link_latency" => "--link-latency".into(),
-        "threads" => "--threads".into(),
-        _ if field.starts_with("dims") => "--shape".into(),
-        _ => format!("--set {field}"),
+/// A refused machine: names the option that gave the field, else the machine file.
+fn refusal(error: ConfigError, options: &MachineOptions, settings: &Settings) -> UsageError {
+    let option = match error.field.as_str() {
+        "mesh" if options.mesh.is_some() => "--mesh",
+        "link_latency" if options.link_latency.is_some() => "--link-latency",
+        "window" if settings.given(&WINDOW).is_some() => "--set window",
+        "threads" => "--threads",
+        field if field.starts_with("dims") => "--shape",
+        _ => {
+            return match &options.machine {
+                Some(path) => UsageError::MachineFile {
+                    path: path.display().to_string(),
+                    reason: format!("machine.{error}"),
+                },
+                None => UsageError::Combination(error.to_string()),
+            };
+        }
+    };
+    UsageError::Value {
+        option: option.into(),
+        value: error.value,
+        expected: error.expected,
     }
 }
 

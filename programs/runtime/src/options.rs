@@ -18,9 +18,9 @@ pub enum UsageError {
     Value {
         /// Option or setting as the user wrote it.
         option: String,
-        /// What it was given.
+        /// Its value.
         value: String,
-        /// What would have been right.
+        /// Accepted values.
         expected: String,
     },
     /// `--set` without `=`.
@@ -39,7 +39,7 @@ pub enum UsageError {
     MachineFile {
         /// The file.
         path: String,
-        /// What is wrong, with line and field.
+        /// The error, with line and field.
         reason: String,
     },
     /// A combination of options that makes no machine or no run.

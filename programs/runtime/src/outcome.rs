@@ -1,4 +1,4 @@
-//! What a command shows at its end: one JSON object, or tables for people.
+//! Result of a command: one JSON object, or tables for people.
 
 use std::time::{Duration, Instant};
 

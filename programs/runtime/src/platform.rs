@@ -253,7 +253,7 @@ fn refused(error: &gyre_sim::BusError, write: bool) -> BusError {
     }
 }
 
-/// What is left of bytes outside the simulator that have gone.
+/// Bytes outside the simulator that no longer exist.
 struct Nowhere;
 
 impl OutsideMemory for Nowhere {
@@ -269,7 +269,7 @@ impl OutsideMemory for Nowhere {
 /// A piece of a process's memory, freed on drop.
 pub struct NodeBuffer {
     platform: SimPlatform,
-    /// What it has of the heap, if it is there.
+    /// Its part of the heap, if it has one.
     piece: Option<Piece>,
     offset: u64,
     len: usize,

@@ -1,4 +1,4 @@
-//! What programs import: `use gyre::prelude::*`. Types of the driver are those of the simulated machine.
+//! Prelude of programs: `use gyre::prelude::*`. Types of the driver are those of the simulated machine.
 
 pub use std::process::ExitCode;
 
@@ -25,7 +25,7 @@ pub type Client = gyre_driver::Client<SimPlatform>;
 pub type Context = gyre_driver::Context<SimPlatform>;
 /// Active messages that wait for a thread, see [`gyre_driver::Inbox`].
 pub type Inbox = gyre_driver::Inbox<SimPlatform>;
-/// What a dispatch callback wants done with its message, see [`gyre_driver::Receive`].
+/// Answer of a dispatch callback: where its message goes, see [`gyre_driver::Receive`].
 pub type Receive = gyre_driver::Receive<SimPlatform>;
 /// SEND, see [`gyre_driver::operation::SendMessage`].
 pub type SendMessage = gyre_driver::SendMessage<SimPlatform>;

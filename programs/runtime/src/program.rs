@@ -50,7 +50,7 @@ pub struct Program {
     run: RunFn,
 }
 
-/// What a program prints and how it ends.
+/// Output and exit status of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Printed {
     /// Text for standard output.

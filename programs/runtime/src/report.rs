@@ -1,9 +1,9 @@
-//! What a program has found, as its function tells it.
+//! Report of a program's function.
 
 use gyre_sim::RunReport;
 use serde_json::{Map, Value};
 
-/// What a program has found, in simulated cycles, bytes and ratios.
+/// Results of a program, in simulated cycles, bytes and ratios.
 #[derive(Debug, Clone)]
 pub struct Report {
     pub(crate) machine: RunReport,

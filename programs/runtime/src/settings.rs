@@ -1,6 +1,7 @@
 //! Settings: what `--set KEY=VALUE` gives to a command. Each command has a table of those that it knows; the
 //! table reads the values, refuses the others, and is what `--help` shows.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
@@ -12,38 +13,38 @@ use crate::options::UsageError;
 pub struct Setting<T: 'static> {
     /// Its name.
     pub key: &'static str,
-    /// What it means.
+    /// Meaning, for `--help`.
     pub about: &'static str,
     /// Unit of its values; empty where there is none.
     pub unit: &'static str,
-    /// What holds when it is not given.
+    /// Value when it is not given.
     pub default: Default<T>,
-    /// What it accepts.
+    /// Accepted values.
     pub values: Values<T>,
 }
 
-/// What holds when a setting is not given.
+/// Value of a setting that is not given.
 #[derive(Debug, Clone, Copy)]
 pub enum Default<T> {
     /// A value.
     Value(T),
-    /// What the words say; the command knows.
+    /// The command decides, as the words say.
     Words(&'static str),
 }
 
-/// What a setting accepts of what can be read as its type.
+/// Accepted values among those of the setting's type.
 #[derive(Debug)]
 pub enum Values<T: 'static> {
     /// Numbers from the first to the second.
     Between(T, T),
-    /// Those that a function accepts; the words say which that are.
+    /// Values that a function accepts; the words describe them.
     Such(fn(T) -> bool, &'static str),
 }
 
 /// Type of a setting's values.
-pub trait Value: Clone + FromStr + Display + PartialOrd {}
+pub trait Value: Clone + FromStr + Display + PartialOrd + 'static {}
 
-impl<T: Clone + FromStr + Display + PartialOrd> Value for T {}
+impl<T: Clone + FromStr + Display + PartialOrd + 'static> Value for T {}
 
 impl Setting<bool> {
     /// One that is on or off.
@@ -127,12 +128,12 @@ impl<T: Value> Setting<T> {
 pub trait Entry: Sync {
     /// Its name.
     fn key(&self) -> &'static str;
-    /// Refuses a value that it does not accept.
+    /// Reads a value of its type.
     ///
     /// # Errors
-    /// [`UsageError::Value`].
-    fn check(&self, text: &str) -> Result<(), UsageError>;
-    /// What it means.
+    /// [`UsageError::Value`]: a value that it does not accept.
+    fn parse(&self, text: &str) -> Result<Box<dyn Any>, UsageError>;
+    /// Meaning, for `--help`.
     fn about(&self) -> &'static str;
     /// Default and values with their unit, for people.
     fn accepted(&self) -> String;
@@ -143,8 +144,8 @@ impl<T: Value + Sync> Entry for Setting<T> {
         self.key
     }
 
-    fn check(&self, text: &str) -> Result<(), UsageError> {
-        self.read(text).map(drop)
+    fn parse(&self, text: &str) -> Result<Box<dyn Any>, UsageError> {
+        Ok(Box::new(self.read(text)?))
     }
 
     fn about(&self) -> &'static str {
@@ -174,8 +175,8 @@ pub type Table = [&'static dyn Entry];
 /// The `--set` values of one command, all of them accepted by its tables.
 #[derive(Debug)]
 pub struct Settings {
-    /// By key: every setting of the tables, with what was given.
-    values: BTreeMap<&'static str, Option<String>>,
+    /// By key: every setting of the tables, with the value that was given, of the setting's type.
+    values: BTreeMap<&'static str, Option<Box<dyn Any>>>,
 }
 
 impl Settings {
@@ -185,7 +186,8 @@ impl Settings {
     /// No `=`, a key of none of the `tables`, or a value that its setting does not accept.
     pub fn parse(set: &[String], tables: &[&Table]) -> Result<Self, UsageError> {
         let entries = || tables.iter().copied().flatten();
-        let mut values: BTreeMap<_, _> = entries().map(|entry| (entry.key(), None)).collect();
+        let mut values: BTreeMap<_, Option<Box<dyn Any>>> =
+            entries().map(|entry| (entry.key(), None)).collect();
         for text in set {
             let (key, value) = text
                 .split_once('=')
@@ -198,8 +200,7 @@ impl Settings {
                     known: known.join(", "),
                 });
             };
-            entry.check(value)?;
-            values.insert(entry.key(), Some(value.into()));
+            values.insert(entry.key(), Some(entry.parse(value)?));
         }
         Ok(Self { values })
     }
@@ -209,12 +210,11 @@ impl Settings {
     /// # Panics
     /// When no table of the command has it: `--help` would not show it, and it could never be given.
     pub fn given<T: Value>(&self, setting: &Setting<T>) -> Option<T> {
-        let Some(text) = self.values.get(setting.key) else {
+        let Some(value) = self.values.get(setting.key) else {
             panic!("{}: read, but in no table of the command", setting.key);
         };
-        let text = text.as_ref()?;
-        // Checked when it was parsed.
-        setting.read(text).ok()
+        let value = value.as_ref()?.downcast_ref::<T>();
+        Some(value.expect("a key has one type").clone())
     }
 
     /// The value of `setting`, or its default.

@@ -9,7 +9,7 @@ use gyre_sim::{ActorError, Notify};
 use crate::job::Process;
 use crate::platform::SimPlatform;
 
-/// What a task returns, with any error.
+/// Result of a task, with any error.
 pub type TaskResult<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// A client of a task, and its contexts.

@@ -15,7 +15,7 @@ use crate::machine_file::MachineSpec;
 use crate::options::{MachineOptions, UsageError};
 use crate::waves::CommandLine;
 
-/// What a timeline's file is, as its ending says.
+/// Format of a timeline's file, by its ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Page,
@@ -34,10 +34,10 @@ struct TimelineFile {
     recorder: Recorder,
 }
 
-/// What a page says of a run beside its events.
+/// Description of a run, for its page.
 #[derive(Debug, Clone, Copy)]
 pub struct Told<'a> {
-    /// What has run, such as `run lulesh`.
+    /// Title of the run, such as `run lulesh`.
     pub title: &'a str,
     /// The machine.
     pub spec: &'a MachineSpec,
@@ -47,7 +47,7 @@ pub struct Told<'a> {
     pub numbers_machines: bool,
 }
 
-/// What is known of a run with its events.
+/// A run with its events, and their analysis.
 struct Known {
     recording: Recording,
     messages: Messages,
@@ -173,7 +173,7 @@ impl Known {
         }
     }
 
-    /// What is found, as tracks for Perfetto.
+    /// The analysis as tracks for Perfetto.
     fn tracks(&self) -> Vec<ProgramTrack> {
         self.analysis.as_ref().map_or_else(Vec::new, tracks)
     }
@@ -207,7 +207,7 @@ fn page(
     gyre_page::html(&page).map_err(|error| UsageError::Combination(format!("--timeline: {error}")))
 }
 
-/// What a run that has failed tells: its error, and who waits for what if the machine stood still.
+/// Failure of a run: its error, and the waits of threads if the machine stood still.
 #[must_use]
 pub fn failure(error: &RunError) -> Failure {
     let mut source = error;

@@ -20,7 +20,7 @@ use crate::options::{MachineOptions, OnFailure, UsageError, parse_window};
 /// Nodes in a waveform on failure, at most, unless told otherwise.
 const FAILURE_NODES: usize = 8;
 
-/// What `--trace`, `--trace-window` and `--trace-scope` ask for; `window` and `scopes` stand in for what was not given.
+/// Waveform that `--trace`, `--trace-window` and `--trace-scope` ask for; `window` and `scopes` are the defaults.
 ///
 /// # Errors
 /// A window that cannot be.
@@ -43,7 +43,7 @@ pub fn trace_config(
     }))
 }
 
-/// What `--trace-scope` asks for; empty for all.
+/// Scopes that `--trace-scope` asks for; empty for all.
 fn scopes_given(options: &MachineOptions) -> Option<Vec<String>> {
     let scope = |text: &str| match text.chars().all(|c| c.is_ascii_digit()) {
         // A node's number; else a path such as `node0.gyre_node`.
@@ -144,7 +144,7 @@ enum When {
 }
 
 impl Failure {
-    /// That of a machine which stopped; none if it did not come to run.
+    /// Failure of a machine that stopped; none if it did not run.
     #[must_use]
     pub fn of(error: &SimError, cycle_ps: u64) -> Option<Self> {
         let (when, nodes) = match error {
@@ -164,7 +164,7 @@ impl Failure {
         Some(Self { when, nodes })
     }
 
-    /// That of a run whose result was wrong, on a machine that ran for so many cycles.
+    /// Failure of a run with a wrong result, on a machine that ran for so many cycles.
     #[must_use]
     pub fn at_end(cycles: u64) -> Self {
         Self {
@@ -173,7 +173,7 @@ impl Failure {
         }
     }
 
-    /// That of an attempt at a command; none if no machine came to run, or the command was wrong.
+    /// Failure of an attempt at a command; none if no machine ran, or the command was wrong.
     fn of_attempt(error: &RunError, spec: &MachineSpec) -> Option<Self> {
         match error {
             RunError::Sim(error) | RunError::Job(JobError::Machine(error)) => {
@@ -188,7 +188,7 @@ impl Failure {
         }
     }
 
-    /// What a waveform of it is about.
+    /// Subject of its waveform.
     fn subject(&self) -> Subject {
         let (cycle, stalled) = match self.when {
             When::In(cycle) => (cycle, false),
@@ -221,7 +221,7 @@ pub struct Failed<'a> {
     pub machine: usize,
     /// Nodes of the machine.
     pub nodes: usize,
-    /// What is asked for.
+    /// Options of the command.
     pub options: &'a MachineOptions,
     /// The command that failed.
     pub command: &'a CommandLine,
@@ -525,7 +525,7 @@ mod tests {
     use gyre_sim::{StallReport, StalledActor, StalledNode};
 
     #[test]
-    fn x2_the_window_ends_with_the_failing_cycle_or_lies_around_the_last_progress() {
+    fn x2_window_ends_at_the_failing_cycle_or_surrounds_last_progress() {
         let failure = |error: &SimError| Failure::of(error, 2000).expect("a failure of a machine");
         let broken = failure(&SimError::Hardware {
             node: 3,
@@ -624,7 +624,7 @@ mod tests {
     }
 
     #[test]
-    fn x1_the_command_of_a_result_has_nothing_that_it_does_not_depend_on() {
+    fn x1_the_command_of_a_result_has_only_options_it_depends_on() {
         let command = |text: &str| CommandLine {
             program: "gyre".into(),
             arguments: text.split(' ').map(OsString::from).collect(),
@@ -640,7 +640,7 @@ mod tests {
     }
 
     #[test]
-    fn x2_the_command_to_repeat_has_the_waveform_in_the_place_of_the_option() {
+    fn x2_the_command_to_repeat_replaces_the_option_by_the_waveform() {
         let with_wave = |arguments: &[&str], machine| {
             let command = CommandLine {
                 program: "gyre".into(),

@@ -120,6 +120,8 @@ pub(crate) struct Compiler {
     environment: Vec<(OsString, OsString)>,
     version: String,
     include: PathBuf,
+    /// Name of `include` in keys of caches.
+    include_name: PathBuf,
 }
 
 impl Compiler {
@@ -171,13 +173,17 @@ impl Compiler {
                 .collect(),
             version: String::from_utf8_lossy(&version.stdout).into_owned(),
             include: toolchain.include(),
+            include_name: Path::new(".").join(toolchain.name()).join("include"),
         })
     }
 
     /// All that the objects depend on besides sources, headers and optimisation of a unit: program, version, flags
     /// and the header that is included everywhere.
     pub(crate) fn identity(&self) -> String {
-        let arguments = format!("{:?}", self.arguments);
+        let arguments = format!("{:?}", self.arguments).replace(
+            &*self.include.to_string_lossy(),
+            &self.include_name.to_string_lossy(),
+        );
         format!(
             "{} {} {SLOW} {} {} {}",
             self.program.display(),

@@ -2,7 +2,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::toolchain::{MINIMUM, Version};
+use crate::version::{MINIMUM, Version};
 
 /// Why a model could not be built.
 ///
@@ -123,6 +123,16 @@ pub enum Error {
     )]
     NoCheckout(PathBuf),
 
+    /// An installation that is not whole.
+    #[error("{0} does not exist: the installation of Gyre is not whole; `make install` writes it")]
+    NotInstalled(PathBuf),
+
+    /// An installed program without a folder for its models.
+    #[error(
+        "no folder for models: neither XDG_CACHE_HOME nor HOME is set to an absolute path; GYRE_CACHE names one"
+    )]
+    NoCache,
+
     /// A cache of models that cannot be trusted.
     #[error("{}: {problem}; GYRE_CACHE names another folder for models", path.display())]
     Untrusted {
@@ -186,11 +196,18 @@ impl Error {
         )
     }
 
-    /// Whether a variable of the environment has a value that cannot be.
+    /// Whether a variable of the environment has a wrong value, or a part of Gyre is missing.
     pub fn refuses_environment(&self) -> bool {
         matches!(
             self,
-            Self::Environment { .. } | Self::BadProgram { .. } | Self::NoProgram { .. }
+            Self::Environment { .. }
+                | Self::BadProgram { .. }
+                | Self::NoProgram { .. }
+                | Self::NotSetUp(_)
+                | Self::TooOld { .. }
+                | Self::NoCheckout(_)
+                | Self::NotInstalled(_)
+                | Self::NoCache
         )
     }
 

@@ -6,12 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use crate::Error;
 use crate::compiler::{Compiler, FAST, Linkage, Unit};
 use crate::header::{Port, read_ports};
 use crate::model::{Model, Resolved};
+use crate::root::Places;
 use crate::store::{Held, Progress, Store};
 use crate::toolchain::{Toolchain, locate};
-use crate::{Error, checkout};
 
 /// Bytes of the cache unless `GYRE_CACHE_MB` says otherwise: some dozens of models.
 const CACHE_BYTES: u64 = 1 << 30;
@@ -243,7 +244,7 @@ fn refusal(error: Error, model: &Model) -> Error {
 fn cache_dir() -> Result<PathBuf, Error> {
     match env::var_os("GYRE_CACHE").filter(|dir| !dir.is_empty()) {
         Some(dir) => std::path::absolute(&dir).map_err(Error::io(Path::new(&dir))),
-        None => Ok(checkout()?.join(".tools/models")),
+        None => Places::own().models(),
     }
 }
 

@@ -8,7 +8,8 @@ use tempfile::TempDir;
 
 use crate::cache::Digest;
 use crate::file_list::FileList;
-use crate::{Error, Toolchain, absolute, workspace_root};
+use crate::root::{absolute, relative};
+use crate::{Error, Toolchain, workspace_root};
 
 /// Statements after which Verilator starts another C++ file, so that several cores compile a model.
 const SPLIT: &str = "20000";
@@ -267,7 +268,7 @@ impl Resolved<'_> {
     pub(crate) fn digest(&self, toolchain: &Toolchain) -> Result<Digest, Error> {
         let mut digest = Digest::new();
         digest.text(&toolchain.version.to_string());
-        digest.text(&relative(&toolchain.root).to_string_lossy());
+        digest.text(&toolchain.name().to_string_lossy());
         for argument in Self::generate() {
             digest.text(argument);
         }
@@ -363,12 +364,6 @@ fn errors_of(text: &str) -> String {
         true => text.to_owned(),
         false => errors,
     }
-}
-
-/// `path` from the workspace root if it is inside, so that messages and generated code name the
-/// same file in every checkout.
-pub(crate) fn relative(path: &Path) -> &Path {
-    path.strip_prefix(workspace_root()).unwrap_or(path)
 }
 
 fn concat(option: &str, path: &Path) -> OsString {

@@ -9,7 +9,7 @@ use std::thread;
 
 use crate::cache::{Cache, Digest, files_in};
 use crate::compiler::{Compiler, FAST, Linkage, Unit, configure, jobs};
-use crate::model::{Model, Resolved, relative};
+use crate::model::{Model, Resolved};
 use crate::toolchain::{Toolchain, locate};
 use crate::{Error, workspace_root};
 
@@ -141,7 +141,7 @@ fn compile_all(
         let mut digest = Digest::new();
         digest.text(&compiler.identity());
         digest.text(&toolchain.version.to_string());
-        digest.text(&relative(&toolchain.root).to_string_lossy());
+        digest.text(&toolchain.name().to_string_lossy());
         digest.text(&unit.opt_level.to_string());
         let is_header = |file: &PathBuf| file.extension().is_some_and(|ext| ext == "h");
         if unit.common.is_some() {

@@ -1,32 +1,11 @@
 use std::env;
 use std::ffi::OsString;
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Error, workspace_root};
-
-/// The oldest Verilator that the RTL and this crate work with.
-pub const MINIMUM: Version = Version {
-    major: 5,
-    minor: 48,
-};
-
-/// A Verilator version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Version {
-    /// 5 in 5.048.
-    pub major: u32,
-    /// 48 in 5.048.
-    pub minor: u32,
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:03}", self.major, self.minor)
-    }
-}
+use crate::root::{OWN_VERILATOR, Places, relative};
+use crate::{Error, MINIMUM, Version};
 
 /// A Verilator that can be run, and the C++ headers and sources that go with it.
 #[derive(Clone, Debug)]
@@ -50,6 +29,14 @@ impl Toolchain {
         command
     }
 
+    /// Name of the root in keys of caches: the project's own Verilator has one name in every checkout and installation.
+    pub(crate) fn name(&self) -> &Path {
+        match Places::own().verilator() {
+            Ok(own) if own == self.root => Path::new(OWN_VERILATOR),
+            _ => relative(&self.root),
+        }
+    }
+
     /// The directory of the C++ runtime.
     pub fn include(&self) -> PathBuf {
         self.root.join("include")
@@ -59,24 +46,25 @@ impl Toolchain {
 /// Finds the Verilator to use and checks its version.
 ///
 /// `VERILATOR` names a program, `VERILATOR_ROOT` the root of an installation, each absolute or from
-/// the workspace root; with neither, the project's own under `.tools/`, put there by `make setup`.
+/// the workspace root; with neither, the project's own: `.tools/verilator` of a checkout, put there by `make setup`, or
+/// `lib/gyre/verilator` of an installation.
 pub fn locate() -> Result<Toolchain, Error> {
     let set = |name| env::var_os(name).filter(|value| !value.is_empty());
-    find(set("VERILATOR"), set("VERILATOR_ROOT"), workspace_root())
+    find(set("VERILATOR"), set("VERILATOR_ROOT"), Places::own())
 }
 
-/// [`locate`] with the environment and workspace as arguments.
+/// [`locate`] with the environment and the folders as arguments.
 fn find(
     program: Option<OsString>,
     root: Option<OsString>,
-    workspace: &Path,
+    places: &Places,
 ) -> Result<Toolchain, Error> {
     // Build scripts run in their package's directory. A bare name is looked up on PATH.
     let program = program.map(|program| match Path::new(&program).components().count() {
         1 => program,
-        _ => workspace.join(program).into_os_string(),
+        _ => places.root().join(program).into_os_string(),
     });
-    let root = root.map(|root| workspace.join(root));
+    let root = root.map(|root| places.root().join(root));
     let (verilator, root) = match (program, root) {
         (Some(program), Some(root)) => (PathBuf::from(program), root),
         (Some(program), None) => {
@@ -85,10 +73,7 @@ fn find(
         }
         (None, Some(root)) => (program_in(&root), root),
         (None, None) => {
-            let root = workspace.join(".tools/verilator/verilator");
-            if !root.is_dir() {
-                return Err(Error::NotSetUp(root));
-            }
+            let root = places.verilator()?;
             (program_in(&root), root)
         }
     };
@@ -197,7 +182,8 @@ mod tests {
     #[test]
     fn older_verilator_is_refused_with_found_and_needed_version() {
         let root = fake_root("5.006 2023-01-22");
-        let error = find(None, Some(root.path().into()), Path::new("/")).expect_err("too old");
+        let error =
+            find(None, Some(root.path().into()), &Places::checkout("/")).expect_err("too old");
         let text = error.to_string();
         assert!(text.contains("5.006") && text.contains("5.048"), "{text}");
     }
@@ -205,7 +191,7 @@ mod tests {
     #[test]
     fn root_override_is_used_when_new_enough() {
         let root = fake_root("5.048 2026-04-26");
-        let tools = find(None, Some(root.path().into()), Path::new("/")).expect("accepted");
+        let tools = find(None, Some(root.path().into()), &Places::checkout("/")).expect("accepted");
         assert_eq!(tools.verilator, root.path().join("bin/verilator"));
         assert_eq!(tools.version, MINIMUM);
     }
@@ -214,14 +200,14 @@ mod tests {
     fn relative_override_starts_from_the_workspace_root() {
         let root = fake_root("5.048 2026-04-26");
         let workspace = root.path().join("bin");
-        let tools = find(None, Some("..".into()), &workspace).expect("accepted");
+        let tools = find(None, Some("..".into()), &Places::checkout(&workspace)).expect("accepted");
         assert_eq!(tools.root, workspace.join(".."));
     }
 
     #[test]
     fn missing_verilator_says_how_to_get_one() {
         let empty = tempfile::tempdir().expect("temporary directory");
-        let error = find(None, None, empty.path()).expect_err("not there");
+        let error = find(None, None, &Places::checkout(empty.path())).expect_err("not there");
         assert!(matches!(error, Error::NotSetUp(_)));
         assert!(error.to_string().contains("make setup"));
     }
@@ -229,16 +215,18 @@ mod tests {
     #[test]
     fn override_that_does_not_exist_is_named() {
         let bad = Some("/no/such/verilator".into());
-        let error = find(bad.clone(), None, Path::new("/")).expect_err("no program");
+        let error = find(bad.clone(), None, &Places::checkout("/")).expect_err("no program");
         assert!(
             error
                 .to_string()
                 .starts_with("VERILATOR=/no/such/verilator: cannot run it")
         );
         let root = fake_root("5.048 2026-04-26");
-        let error = find(bad, Some(root.path().into()), Path::new("/")).expect_err("no program");
+        let error =
+            find(bad, Some(root.path().into()), &Places::checkout("/")).expect_err("no program");
         assert!(error.to_string().contains("/no/such/verilator"), "{error}");
-        let error = find(None, Some("/no/such/root".into()), Path::new("/")).expect_err("no root");
+        let error =
+            find(None, Some("/no/such/root".into()), &Places::checkout("/")).expect_err("no root");
         assert!(error.to_string().contains("/no/such/root"), "{error}");
     }
 }

@@ -12,7 +12,6 @@ use gyre_driver::{
 };
 use gyre_sim::{SimError, Topology};
 
-use super::check;
 use crate::bench::link_load::LinkLoad;
 use crate::bench::timed_collective::query;
 use gyre::error::RunError;
@@ -34,7 +33,7 @@ pub(super) enum Endpoints {
     All(u8),
 }
 
-/// What is run.
+/// A case to measure.
 #[derive(Clone, Copy)]
 pub(super) struct Case {
     pub collective: Collective,
@@ -121,7 +120,7 @@ pub(super) fn others(spec: &MachineSpec, case: Case) -> Result<Vec<Algorithm>, R
     Ok(valid.map(|e| e.algorithm).collect())
 }
 
-/// What every process sends and has before and after, as far as the collective gives it anything.
+/// Data of a process: sent, and held before and after, as far as the collective gives it anything.
 struct Data {
     send: Vec<u8>,
     before: Vec<u8>,
@@ -365,4 +364,8 @@ impl Streams {
         }
         Ok(())
     }
+}
+
+fn check(error: impl std::fmt::Display) -> RunError {
+    RunError::Check(error.to_string())
 }

@@ -1,4 +1,4 @@
-//! What programs of MPI find in their environment, so that they come to the machine.
+//! Environment variables that lead MPI programs to the machine.
 
 use std::env;
 use std::ffi::OsString;
@@ -26,12 +26,12 @@ const DEFAULTS: [(&str, &str); 9] = [
 /// Where libfabric looks for providers.
 const PROVIDERS: &str = "FI_PROVIDER_PATH";
 
-/// What the loader loads before everything else.
+/// Libraries that the loader loads first.
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// The folder with the provider, beside the executable, and the provider in it. Nothing else lies there: libfabric would take it
-/// for a provider.
-const FOLDER: &str = "libfabric";
+/// Folders of the provider from the executable's: of a build, and of an installation. Each holds the provider alone:
+/// libfabric loads every library of such a folder as a provider.
+const FOLDERS: [&str; 2] = ["libfabric", "../lib/gyre/libfabric"];
 const PROVIDER: &str = "libgyre-fi.so";
 
 /// Sets what the user has not set.
@@ -45,8 +45,12 @@ pub fn prepare(command: &mut Command) {
 /// The provider's folder, where there is one.
 fn provider_folder() -> Option<PathBuf> {
     let executable = env::current_exe().ok()?;
-    let folder = executable.parent()?.join(FOLDER);
-    folder.join(PROVIDER).exists().then_some(folder)
+    let beside = executable.parent()?;
+    let folders = FOLDERS.map(|folder| beside.join(folder));
+    let found = folders
+        .into_iter()
+        .find(|folder| folder.join(PROVIDER).exists())?;
+    found.canonicalize().ok()
 }
 
 /// The variables, for a user who has set what `set` says.

@@ -9,7 +9,7 @@ use gyre_remote::Activity;
 /// that gives up polling does so earlier.
 const MANY: u32 = 10_000;
 
-/// What the threads of a job's tasks do, by task and number in it.
+/// States of the threads of a job's tasks, by task and number in it.
 pub struct Polls(RefCell<BTreeMap<(u32, u32), State>>);
 
 #[derive(Clone, Copy)]

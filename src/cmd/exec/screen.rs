@@ -1,4 +1,4 @@
-//! What the tasks of a program print.
+//! Output of a program's tasks.
 
 use std::io::{self, Write as _};
 
@@ -10,7 +10,7 @@ pub const RANDOM: &str = "the system places processes at random addresses: the r
 /// Said of a run whose computation takes the time that it has taken on the host.
 const MEASURED: &str = "computation is measured on the host: the run does not repeat";
 
-/// What all tasks print, in whole lines. A task prints while the machine stands still for it, so the order of the lines
+/// Output of all tasks, in whole lines. A task prints while the machine stands still for it, so the order of the lines
 /// is the same in every run.
 pub struct Screen {
     tag: bool,
@@ -22,7 +22,7 @@ pub struct Screen {
     pub measured: bool,
     /// Tasks that have ended with something of their node, in that order.
     pub amid: Vec<u32>,
-    /// What each task has printed of its last line, of each stream.
+    /// Incomplete last line of each task and stream.
     lines: Vec<[Vec<u8>; 2]>,
 }
 

@@ -1,4 +1,4 @@
-//! What the machine does for the threads of a program's tasks beside the platform of their nodes.
+//! Services of the machine for the threads of a program's tasks, beside the platform of their nodes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -12,8 +12,8 @@ use gyre_remote::{
 };
 use gyre_sim::{ActorId, Cpu, Notify, OutsideMemory, WakeReason};
 
-use super::JobWide;
 use super::screen::Screen;
+use super::shared::JobWide;
 
 /// Bytes of a memory beat. What is aligned in a process is aligned for the DMA engine.
 const BEAT: usize = 64;
@@ -28,7 +28,7 @@ const MOST_LOOK_PS: u64 = 16_000_000;
 /// Most threads of a task at a time.
 const MOST_THREADS: usize = 1024;
 
-/// What the machine does for a thread of a task.
+/// Services of the machine for a thread of a task.
 #[derive(Clone)]
 pub struct Services {
     /// The task, and where it is.
@@ -279,7 +279,7 @@ struct InProcess {
 }
 
 impl InProcess {
-    /// What an access has come to; where no other will succeed, the run is to end.
+    /// Notes the result of an access; where no other will succeed, the run ends.
     fn noted(&self, done: bool) -> bool {
         if !done && let Some(text) = self.range.trouble() {
             let text = || format!("task {}: {text}", self.task);

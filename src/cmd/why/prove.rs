@@ -7,12 +7,12 @@ use gyre_timeline::{Message, Messages};
 use gyre_why::{Analysis, Culprit, LEAST_LINK_CYCLES, LEAST_MEMORY_CYCLES};
 use indicatif::ProgressBar;
 
-use super::Observed;
-use crate::goal_run::{GoalError, GoalReport, GoalRun, Withheld};
-use crate::workload::Workload;
+use super::observed::Observed;
+use crate::cmd::workload::Workload;
 use gyre::progress;
+use gyre_replay::{GoalError, GoalReport, GoalRun, Withheld};
 
-/// What the removal of a cause has gained.
+/// Gain of the removal of a cause.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Proof {
     /// Picoseconds; negative where it has cost some.
@@ -72,9 +72,9 @@ fn without(goal: &GoalRun, messages: &Messages, culprit: Culprit) -> GoalRun {
             config.link_latency = LEAST_LINK_CYCLES;
             config.window = None;
         }
-        Culprit::Computation(rank) => goal.otherwise.halved = Some(rank),
+        Culprit::Computation(rank) => goal.change.halved = Some(rank),
         Culprit::Message(serial) => {
-            goal.otherwise.withheld = messages
+            goal.change.withheld = messages
                 .all()
                 .iter()
                 .find(|message| message.serial == serial)

@@ -8,7 +8,7 @@ use super::proto::{
     TracePacket, TrackEvent,
 };
 
-/// What is shown of an event.
+/// Parts of an event that are shown.
 #[derive(Clone)]
 pub(super) struct Item {
     name: &'static str,

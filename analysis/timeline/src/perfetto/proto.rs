@@ -57,7 +57,7 @@ pub struct TrackDescriptor {
     /// By which events name it.
     #[prost(uint64, optional, tag = "1")]
     pub uuid: Option<u64>,
-    /// What people see.
+    /// Name shown to the reader.
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
     /// It is the group of this process.
@@ -77,12 +77,12 @@ pub struct ProcessDescriptor {
     /// Its number.
     #[prost(int32, optional, tag = "1")]
     pub pid: Option<i32>,
-    /// What people see.
+    /// Name shown to the reader.
     #[prost(string, optional, tag = "6")]
     pub process_name: Option<String>,
 }
 
-/// What the number of a track is.
+/// Meaning of a track's number.
 #[derive(Clone, PartialEq, Message)]
 pub struct CounterDescriptor {
     /// Its unit.
@@ -93,10 +93,10 @@ pub struct CounterDescriptor {
 /// An event on a track.
 #[derive(Clone, PartialEq, Message)]
 pub struct TrackEvent {
-    /// What more there is to say.
+    /// Annotations of the event.
     #[prost(message, repeated, tag = "4")]
     pub debug_annotations: Vec<DebugAnnotation>,
-    /// What it is.
+    /// Kind of event.
     #[prost(enumeration = "EventType", optional, tag = "9")]
     pub r#type: Option<i32>,
     /// Its name, among the names.
@@ -116,7 +116,7 @@ pub struct TrackEvent {
     pub terminating_flow_ids: Vec<u64>,
 }
 
-/// What an event is.
+/// Kinds of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
 pub enum EventType {

@@ -1,4 +1,4 @@
-//! What threads wait for, and look for.
+//! Dependencies of threads: waits and polls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ struct Wanted {
     lane: usize,
     /// Which of its notes.
     note: usize,
-    /// What must be before it: an arrival, or the point of another thread.
+    /// Point that must precede it: an arrival, or a point of another thread.
     from: u32,
     /// Packets that it is about.
     stream: Option<usize>,
@@ -52,7 +52,7 @@ enum Looking {
     No,
 }
 
-/// What a thread has done before a note.
+/// Idle time of a thread before a note.
 #[derive(Debug, Clone, Copy)]
 struct Idle {
     /// Point since which it has found nothing to do.
@@ -62,7 +62,7 @@ struct Idle {
 }
 
 impl Graph<'_> {
-    /// What threads wait for: packets, and work that others have left.
+    /// Adds the dependencies of threads: on packets, and on work that other threads have posted.
     pub(super) fn software(&mut self) {
         let mut posts: BTreeMap<Context, Vec<u32>> = BTreeMap::new();
         let mut starts: BTreeMap<Context, Vec<(usize, usize)>> = BTreeMap::new();

@@ -10,7 +10,7 @@ use gyre_timeline::{
 /// Cycles within which a packet that is followed without a message goes on from a node.
 const MAX_WAIT: u64 = 256;
 
-/// What a waveform is about.
+/// Subject of a waveform.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Subject {
     /// Its cycles.
@@ -18,7 +18,7 @@ pub enum Subject {
     Window,
     /// The first message from a task to another.
     Message {
-        /// That was posted from this cycle on.
+        /// Earliest cycle of its post.
         from_cycle: u64,
         /// Task that sent it.
         source: u32,
@@ -61,10 +61,10 @@ pub(super) struct Flight {
     pub(super) hops: Vec<Hop>,
 }
 
-/// What is followed.
+/// The followed message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Followed {
-    /// What it is and from where to where it goes, in words: both in one line, and in two.
+    /// Kind and route in words: in one line, and in two.
     pub(super) name: String,
     pub(super) what: String,
     pub(super) way: String,
@@ -259,7 +259,7 @@ fn hop(recording: &Recording, ps: u64, (node, port): (u32, u8), channel: u8) -> 
     })
 }
 
-/// What a message does in a stage.
+/// Words for a message's stage.
 fn word(stage: Stage) -> &'static str {
     match stage {
         Stage::Queue => "post",

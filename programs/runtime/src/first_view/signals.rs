@@ -65,7 +65,7 @@ impl Group {
 pub(super) struct Groups(Vec<Group>);
 
 impl Groups {
-    /// Those of what is followed, in a machine of `dims` dimensions. `nodes` are those whose state stands below.
+    /// Signals of the followed message, in a machine of `dims` dimensions. `nodes` are those whose state stands below.
     pub(super) fn of(
         followed: Option<&Followed>,
         nodes: impl IntoIterator<Item = usize>,

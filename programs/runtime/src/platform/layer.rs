@@ -4,7 +4,7 @@ use gyre_driver::{AllocError, BusError, Note, Op, Platform, SegmentError, WakeRe
 
 use super::{NodeBuffer, NodeLock, NodeSegment, SimPlatform};
 
-/// What a layer changes of the machine below it; the rest stays as it is.
+/// Changes that a layer makes to the machine below it; the rest stays as it is.
 pub trait Layer: Clone + Send + Sync + 'static {
     /// The machine below.
     fn below(&self) -> &SimPlatform;

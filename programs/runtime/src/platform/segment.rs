@@ -26,7 +26,7 @@ struct Registry {
     /// The node's memory below that of its processes.
     memory: Heap,
     processor: Processor,
-    /// Those that some process has a handle of.
+    /// Segments that some process has a handle of.
     open: Mutex<BTreeMap<u32, Weak<Segment>>>,
     transfers: Mutex<Transfers>,
 }
@@ -55,7 +55,7 @@ struct Line {
 }
 
 impl Line {
-    /// What a thread has to wait for that does not have the line.
+    /// Time that a thread waits for a line that it does not have.
     fn way(&self, reader: HardwareThread) -> Option<Unit> {
         if self.holders.iter().any(|h| h.number == reader.number) {
             return None;
@@ -69,14 +69,14 @@ impl Line {
 }
 
 impl Default for NodeSegments {
-    /// Those of a node with the reference processor.
+    /// Segments of a node with the reference processor.
     fn default() -> Self {
         Self::new(&Processor::default())
     }
 }
 
 impl NodeSegments {
-    /// Those of a node with this processor: none at first.
+    /// Segments of a node with this processor: none at first.
     pub fn new(processor: &Processor) -> Self {
         Self(Arc::new(Registry {
             memory: Heap::new(0),

@@ -1,0 +1,9 @@
+//! The subcommands, apart from `bench`.
+
+pub mod check;
+pub mod exec;
+pub mod fuzz;
+pub mod link_use;
+pub mod run;
+pub mod why;
+pub mod workload;

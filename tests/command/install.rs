@@ -1,0 +1,174 @@
+//! `make install`: an installed `gyre` works from any folder, without the checkout.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::{models, pami, root, scratch};
+
+/// Installs the command under test below a scratch folder; gives the prefix.
+fn installed() -> PathBuf {
+    let folder = scratch("installed");
+    fs::remove_dir_all(&folder).ok();
+    // The provider is of a crate that these tests do not build: a library without functions takes its place.
+    let build = folder.join("build");
+    fs::create_dir_all(&build).expect("the build's folder can be written");
+    fs::copy(env!("CARGO_BIN_EXE_gyre"), build.join("gyre")).expect("copied");
+    fs::copy(pami::library().join("libpami.so"), build.join("libpami.so")).expect("copied");
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+    let provider = Command::new(compiler)
+        .args(["-shared", "-x", "c", "/dev/null", "-o"])
+        .arg(build.join("libgyre_fi.so"))
+        .status();
+    assert!(provider.expect("a C compiler").success());
+    let output = Command::new(root().join("tools/install.sh"))
+        .env("BUILD", &build)
+        .env("DESTDIR", &folder)
+        .env("PREFIX", "/prefix")
+        .output()
+        .expect("started");
+    assert!(output.status.success(), "{}", said(&output));
+    folder.join("prefix")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A command in an empty folder of a user whose environment names nothing of the checkout.
+fn elsewhere(program: &Path, home: &Path) -> Command {
+    let folder = home.join("empty");
+    fs::create_dir_all(&folder).expect("the build's folder can be written");
+    let mut command = Command::new(program);
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", home)
+        .current_dir(folder);
+    command
+}
+
+#[test]
+fn installed_command_works_from_any_folder() {
+    let prefix = installed();
+    let home = prefix.join("../home");
+    let gyre = |arguments: &[&str]| {
+        let mut command = elsewhere(&prefix.join("bin/gyre"), &home);
+        command.args(arguments);
+        command
+    };
+    let hash = |command: &mut Command| {
+        let output = command.output().expect("started");
+        assert!(output.status.success(), "{}", said(&output));
+        let result: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+        result["hash"].clone()
+    };
+
+    // Compiles its model by the installed Verilator, into the user's folder of caches.
+    let bench = ["bench", "hop-latency", "--json", "--model=quick"];
+    let expected = hash(
+        Command::new(env!("CARGO_BIN_EXE_gyre"))
+            .args(bench)
+            .current_dir(root()),
+    );
+    assert_eq!(hash(&mut gyre(&bench)), expected);
+    let models = fs::read_dir(home.join(".cache/gyre")).expect("a cache");
+    let mut names = models.map(|entry| entry.expect("readable").file_name());
+    assert!(names.any(|name| name.to_string_lossy().starts_with("network3_quick-")));
+
+    // Models of the checkout's cache are those of the installation.
+    let cache = models::cache_of_all();
+    let run = ["run", "lulesh", "--json"];
+    let expected = crate::json(&["run", "lulesh"])["hash"].clone();
+    let mut command = gyre(&run);
+    assert_eq!(hash(command.env("GYRE_CACHE", &cache)), expected);
+
+    // A C program, compiled and linked with what is installed.
+    let program = home.join("messages");
+    let library = prefix.join("lib");
+    let compiled = elsewhere(Path::new("cc"), &home)
+        .arg("-I")
+        .arg(prefix.join("include"))
+        .arg(root().join("programs/pami/tests/c/messages.c"))
+        .arg("-o")
+        .arg(&program)
+        .arg("-L")
+        .arg(&library)
+        .arg("-lpami")
+        .arg(format!("-Wl,-rpath,{}", library.display()))
+        .output()
+        .expect("a C compiler");
+    assert!(compiled.status.success(), "{}", said(&compiled));
+    let mut command = gyre(&["exec", "-n", "2", "--shape", "2", "--"]);
+    let output = command.arg(&program).env("GYRE_CACHE", &cache).output();
+    let output = output.expect("started");
+    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(output.stdout.split(|&byte| byte == b'\n').count(), 3);
+    // Programs of MPI find the provider.
+    let mut command = gyre(&[
+        "exec",
+        "-n",
+        "1",
+        "--",
+        "sh",
+        "-c",
+        "echo $FI_PROVIDER_PATH",
+    ]);
+    let output = command.env("GYRE_CACHE", &cache).output().expect("started");
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let folder = prefix.join("lib/gyre/libfabric");
+    let folder = folder.canonicalize().expect("installed");
+    assert_eq!(Path::new(printed.trim_end()), folder, "{}", said(&output));
+
+    // Beside the command.
+    for (file, words) in [
+        ("bash-completion/completions/gyre", "--shape"),
+        ("zsh/site-functions/_gyre", "--shape"),
+        ("fish/vendor_completions.d/gyre.fish", "deadlock"),
+        ("man/man1/gyre.1", "gyre\\-run(1)"),
+        ("man/man1/gyre-run.1", "\\-\\-shape"),
+    ] {
+        let text = fs::read_to_string(prefix.join("share").join(file)).expect("installed");
+        assert!(text.contains(words), "{file}: no `{words}`");
+    }
+
+    // Missing parts are named.
+    let verilator = prefix.join("lib/gyre/verilator");
+    let rtl = prefix.join("share/gyre/rtl/gyre.f");
+    for missing in [&verilator, &rtl] {
+        let aside = prefix.join("aside");
+        fs::rename(missing, &aside).expect("installed");
+        let output = gyre(&bench).output().expect("started");
+        fs::rename(&aside, missing).expect("moved before");
+        let error = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        let named = missing.canonicalize().expect("installed");
+        let named = format!("{} does not exist", named.display());
+        assert!(error.contains(&named), "no `{named}` in: {error}");
+    }
+    let output = gyre(&bench).env_remove("HOME").output().expect("started");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        said(&output).contains("GYRE_CACHE names one"),
+        "{}",
+        said(&output)
+    );
+}
+
+#[test]
+fn installation_refuses_a_missing_build_and_a_relative_prefix() {
+    for (variable, value, words) in [
+        ("PREFIX", "here", "PREFIX=here: expected an absolute path"),
+        ("BUILD", "/no/such", "/no/such/gyre does not exist"),
+    ] {
+        let output = Command::new(root().join("tools/install.sh"))
+            .env("DESTDIR", scratch("not-installed"))
+            .env(variable, value)
+            .output()
+            .expect("started");
+        assert_eq!(output.status.code(), Some(2));
+        assert!(said(&output).contains(words), "{}", said(&output));
+    }
+}
