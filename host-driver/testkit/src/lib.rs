@@ -35,6 +35,8 @@ mod send;
 mod slots;
 mod state;
 mod step;
+#[cfg(test)]
+mod tests;
 mod wake;
 mod world;
 

@@ -1,15 +1,13 @@
 //! Members that call different things, members that are called by others, and several collectives at once.
 
-mod world;
-
 use std::sync::Arc;
 
+use crate::world::{self, Case, Place, World, check, contents, ends, note, pattern, reduced};
 use gyre_collectives::{
     Algorithm, Blocks, Call, Collective, DataType, Error, Follow, Geometry, Initiator, Member,
     ReduceOp, Request,
 };
 use parking_lot::Mutex;
-use world::{Case, Place, World, check, contents, ends, note, pattern, reduced};
 
 const SUM: (DataType, ReduceOp) = (DataType::U16, ReduceOp::Sum);
 

@@ -1,16 +1,16 @@
 //! Collectives in the memory that the endpoints of a node share, on the driver's test double.
 
-mod world;
-
 use std::sync::Arc;
 
+use crate::world::{
+    self, Case, Double, Place, World, check, contents, ends, note, pattern, reduced,
+};
 use crossbeam_utils::atomic::AtomicCell;
 use gyre_collectives::{
     Algorithm, Collective, Collectives, Condition, DataType, Error, Geometry, Initiator, Member,
     Query, ReduceKind, ReduceOp, Request, RoutesTaken, Sharing,
 };
 use gyre_driver::{Context, TaskId};
-use world::{Case, Double, Place, World, check, contents, ends, note, pattern, reduced};
 
 const SHARED: Option<Algorithm> = Some(Algorithm::SharedMemory);
 const XOR: (DataType, ReduceOp) = (DataType::U8, ReduceOp::BitXor);

@@ -1,13 +1,11 @@
 //! Every collective with every algorithm, against a serial reference, on the driver's test double.
 
-mod world;
-
+use crate::world::{self, Case, Place, World, check, ends, note, pattern, reduced};
 use gyre_collectives::{
     Algorithm, Blocks, Collective, DataType, Error, Geometry, Member, Query, ReduceKind, ReduceOp,
     Request, RoutesTaken, Sharing,
 };
 use gyre_driver::{Coord, RegionRights, TaskId};
-use world::{Case, Place, World, check, ends, note, pattern, reduced};
 
 /// Sizes in bytes: nothing, odd ones, around the limits of one packet and of four, and one that is announced.
 const SIZES: [usize; 7] = [0, 1, 77, 476, 477, 1904, 1905];

@@ -1,15 +1,13 @@
 //! Which algorithm is chosen (EP-8), and which endpoint of the root serves whom (EP-10 to EP-12, EP-15).
 
-mod world;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::world::World;
 use gyre_collectives::{
     Algorithm, Collective, Condition, DataType, Geometry, Query, ReduceKind, ReduceOp, RoutesTaken,
     Sharing, tree_operation,
 };
 use gyre_driver::{CollOp, CollType, Endpoint};
-use world::World;
 
 const ALL: RoutesTaken = RoutesTaken {
     class: true,

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use gyre_driver::{Platform, PlatformLock, SharedSegment, WakeReason};
-use gyre_testkit::{Double, DoubleLock, Memory, Process, Segment};
+
+use crate::{Double, DoubleLock, Memory, Process, Segment};
 
 #[test]
 fn host_threads_may_share_everything() {

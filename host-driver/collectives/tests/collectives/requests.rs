@@ -1,10 +1,8 @@
 //! Requests that make no sense are refused before anything is sent (EP-13, X-5).
 
-mod world;
-
+use crate::world::{Call, World};
 use gyre_collectives::{Blocks, DataType, Error, Geometry, Initiator, ReduceOp, Request};
 use gyre_driver::TaskId;
-use world::{Call, World};
 
 #[test]
 fn ep13_x5_requests_that_do_not_fit_are_refused_by_field_up_to_the_edge() {

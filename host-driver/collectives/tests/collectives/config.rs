@@ -1,12 +1,10 @@
 //! Geometries of configuration files (EP-5, EP-7, EP-8, X-5).
 
-mod world;
-
+use crate::world::{self, World, ends, note};
 use gyre_collectives::{
     Algorithm, Blocks, Collective, Error, Geometry, Query, Request, RoutesTaken, Sharing,
 };
 use gyre_driver::{BufferRange, ConfigError, Configuration, Platform as _};
-use world::{World, ends, note};
 
 const FILE: &str = r#"
 [[application.hello.client]]

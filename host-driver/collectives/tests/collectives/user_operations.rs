@@ -1,13 +1,11 @@
 //! Reductions by operations that the user defines (EP-18), on the driver's test double.
 
-mod world;
-
+use crate::world::{Call, Case, Place, World, check, contents, ends, note, pattern};
 use gyre_collectives::{
     Algorithm, Blocks, Collective, Error, Follow, Geometry, Initiator, Member, Query, ReduceKind,
     Request, RoutesTaken, ThreadGroup, UserOp,
 };
 use gyre_driver::TaskId;
-use world::{Call, Case, Place, World, check, contents, ends, note, pattern};
 
 /// Bytes of an element: a map `x -> a x + b` of 32-bit numbers, and how many maps it is made of.
 const MAP: usize = 12;

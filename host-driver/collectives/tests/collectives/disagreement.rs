@@ -1,11 +1,9 @@
 //! Members that call nearly the same: every field that may differ is compared (EP-8).
 
-mod world;
-
+use crate::world::{Call, Place, World, ends, note};
 use gyre_collectives::{
     Algorithm, Blocks, DataType, Error, Geometry, Initiator, Member, ReduceOp, Request,
 };
-use world::{Call, Place, World, ends, note};
 
 const SUM: (DataType, ReduceOp) = (DataType::U16, ReduceOp::Sum);
 

@@ -1,12 +1,10 @@
 //! Operations on types, alone and inside collectives.
 
-mod world;
-
+use crate::world::{self, Case, World, check, reduced};
 use gyre_collectives::{
     Algorithm, Blocks, Collective, DataType, Geometry, Query, ReduceKind, ReduceOp, Request,
     RoutesTaken,
 };
-use world::{Case, World, check, reduced};
 
 fn f64s(values: &[f64]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()

@@ -1,7 +1,5 @@
 //! Tasks on the driver's test double, their geometries, and a serial reference of every collective.
 
-#![allow(dead_code)] // each test uses its part
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
