@@ -1,24 +1,22 @@
 //! Algorithms of collectives.
 
-/// Ways to carry out collectives.
+/// Algorithms of collectives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Algorithm {
-    /// Every endpoint hears from all others in log2 rounds.
+    /// Dissemination among all endpoints in log2 rounds.
     Dissemination,
     /// A binomial tree of the tasks, from or to the root.
     Binomial,
-    /// The root task's endpoints divide the work and do it in parallel, straight to or from every task
-    /// (EP-10, EP-11, EP-12).
+    /// The root task's endpoints divide the direct transfers to or from every task (EP-10, EP-11, EP-12).
     EndpointParallel,
-    /// Along the dimensions of the torus, one after the other: parts of the data in colours that use different
-    /// links, piece by piece.
+    /// Pipelined along the dimensions of the torus, in colours that share no links.
     DimensionPipelined,
     /// Data goes round a ring of the tasks, block by block.
     Ring,
-    /// Tasks exchange what they have with the one at distance 1, 2, 4, ...
+    /// Exchanges between tasks at distance 1, 2, 4, ...
     RecursiveDoubling,
-    /// To one end and back: a reduction or gather to the root, then a broadcast.
+    /// A reduction or gather to one end, then a broadcast.
     ThereAndBack,
     /// In step `i` every task sends to the one `i` positions on.
     Pairwise,

@@ -1,18 +1,18 @@
-//! The blocks of a buffer, of which each task has one.
+//! Blocks of a buffer, one for each task.
 
 use core::ops::Range;
 
 /// Blocks of a buffer, one a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Blocks {
-    /// Blocks of so many bytes each, one after the other.
+    /// Contiguous blocks of this many bytes each.
     Equal(usize),
     /// Byte ranges of any order and size.
     Listed(Vec<Range<usize>>),
 }
 
 impl Blocks {
-    /// Blocks of these many bytes, one after the other.
+    /// Contiguous blocks of these lengths.
     #[must_use]
     pub fn counted(bytes: &[usize]) -> Self {
         let mut end = 0;
@@ -44,7 +44,7 @@ impl Blocks {
         }
     }
 
-    /// Bytes of each block, if all members know them without being told.
+    /// Bytes of each block, if known to all members.
     pub(crate) fn equal(&self) -> Option<usize> {
         match self {
             Self::Equal(bytes) => Some(*bytes),

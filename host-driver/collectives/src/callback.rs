@@ -13,7 +13,7 @@ pub type Done<P> = Box<dyn FnOnce(&Context<P>, Result<(), Error>) + Send>;
 /// Begins a collective when its turn has come.
 pub(crate) type Start<P> = Box<dyn FnOnce(&Context<P>) + Send>;
 
-/// A collective that others have posted and this member is to follow.
+/// A collective that others have posted and this member follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
     /// The collective.
@@ -22,11 +22,11 @@ pub struct Call {
     pub root: usize,
     /// Bytes of a block or of the combined vector, if all members know them.
     pub bytes: Option<usize>,
-    /// How data is combined.
+    /// Reduction of the data.
     pub reduction: ReduceKind,
 }
 
-/// The part of a member that follows.
+/// Answer of a following member.
 pub struct Follow<P: Platform> {
     /// The collective of the call, with the member's buffers.
     pub request: Request<P::Buffer>,

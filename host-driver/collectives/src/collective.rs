@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Collective {
-    /// Nobody leaves before all endpoints have entered.
+    /// No endpoint leaves before all have entered.
     Barrier,
     /// The root's receive buffer goes to all.
     Broadcast,
@@ -12,11 +12,11 @@ pub enum Collective {
     Scatter,
     /// The send buffer of position `i` becomes block `i` of the root's receive buffer.
     Gather,
-    /// As gather, to everybody.
+    /// Gather to all positions.
     Allgather,
     /// The send buffers are combined into the root's receive buffer.
     Reduce,
-    /// The send buffers are combined into everybody's receive buffer.
+    /// The send buffers are combined into all receive buffers.
     Allreduce,
     /// Block `i` of the send buffer of position `j` becomes block `j` of the receive buffer of position `i`.
     Alltoall,

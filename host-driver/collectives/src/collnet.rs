@@ -1,4 +1,4 @@
-//! Collectives on the collective network (HW-5, HW-9): what a geometry has of it, how its nodes agree on routes, and
+//! Collectives on the collective network (HW-5, HW-9): the routes of a geometry, their negotiation by its nodes, and
 //! the order in which collectives enter.
 
 mod agreement;

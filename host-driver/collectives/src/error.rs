@@ -4,10 +4,10 @@ use gyre_affinity::PlaceError;
 use gyre_driver::TaskId;
 use thiserror::Error;
 
-/// What can go wrong.
+/// Errors of geometries and collectives.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum Error {
-    /// The driver refused.
+    /// Error of the driver.
     #[error(transparent)]
     Driver(#[from] gyre_driver::Error),
     /// A geometry without endpoints.
@@ -32,7 +32,7 @@ pub enum Error {
         /// Its context.
         context: u8,
     },
-    /// A task of which the first endpoint in a geometry lives on another node.
+    /// A task's first endpoint in a geometry is on another node.
     #[error("geometry `{name}`: the first endpoint of {task} must live on the node of its task")]
     LeaderAway {
         /// Name of the geometry.
@@ -40,7 +40,7 @@ pub enum Error {
         /// The task.
         task: TaskId,
     },
-    /// A geometry that has endpoints on other nodes than their tasks, and does not know where.
+    /// A geometry has endpoints on other nodes than their tasks, but no network places.
     #[error(
         "geometry `{name}` has endpoints away from their tasks, expected one made with `on_network`"
     )]
@@ -48,13 +48,13 @@ pub enum Error {
         /// Name of the geometry.
         name: String,
     },
-    /// Two geometries of one number in a context.
+    /// Two geometries with the same number in a context.
     #[error("a geometry with number {number} has been joined already")]
     NumberInUse {
         /// The number.
         number: u16,
     },
-    /// A geometry of a configuration file that cannot be made.
+    /// An invalid geometry of a configuration file.
     #[error("{place}: {source}")]
     Configured {
         /// File and line.
@@ -62,7 +62,7 @@ pub enum Error {
         /// Why.
         source: Box<Error>,
     },
-    /// A condition of an algorithm in a configuration file that cannot be.
+    /// An invalid condition of an algorithm in a configuration file.
     #[error(
         "condition {field} of an algorithm of geometry `{geometry}` is {value}, expected {expected}"
     )]
@@ -71,24 +71,24 @@ pub enum Error {
         geometry: String,
         /// Name of the condition.
         field: String,
-        /// What it asks for.
+        /// Given value.
         value: String,
-        /// What it may ask for.
+        /// Valid values.
         expected: &'static str,
     },
-    /// A name that means nothing.
+    /// An unknown name.
     #[error("{what} `{name}` of geometry `{geometry}`, expected one of: {}", .known.join(", "))]
     UnknownName {
         /// Name of the geometry.
         geometry: String,
-        /// What it should name.
+        /// Kind of thing named.
         what: &'static str,
         /// The name.
         name: String,
-        /// Those that there are.
+        /// Known names.
         known: Vec<&'static str>,
     },
-    /// A context that is none of the geometry's endpoints.
+    /// A context that is not an endpoint of the geometry.
     #[error("context {context} of {task} is no endpoint of geometry `{name}`")]
     NoMember {
         /// Name of the geometry.
@@ -98,7 +98,7 @@ pub enum Error {
         /// Offset of the context.
         context: u8,
     },
-    /// A request that makes no sense.
+    /// An invalid request.
     #[error("{collective} on geometry `{geometry}`: {field} is {value}, expected {expected}")]
     Request {
         /// Name of the geometry.
@@ -109,30 +109,30 @@ pub enum Error {
         field: &'static str,
         /// Its value.
         value: u64,
-        /// What it must be.
+        /// Valid values.
         expected: String,
     },
-    /// A call of a group of threads that makes no sense.
+    /// An invalid call of a group of threads.
     #[error("group of threads `{group}`: {field} is {value}, expected {expected}")]
     Thread {
         /// Name of the group.
         group: String,
-        /// What is wrong.
+        /// Name of the argument.
         field: &'static str,
         /// Its value.
         value: u64,
-        /// What it must be.
+        /// Valid values.
         expected: String,
     },
-    /// A thread of a group that nobody knows where it runs.
+    /// The place of a thread of a group is unknown.
     #[error("group of threads `{group}`: {source}")]
     ThreadPlace {
         /// Name of the group.
         group: String,
-        /// Why not.
+        /// Reason.
         source: PlaceError,
     },
-    /// An operation that the type of the data does not have.
+    /// An operation that is not defined on the data type.
     #[error("operation {op} is not defined on {data}")]
     Operation {
         /// The operation.
@@ -140,7 +140,7 @@ pub enum Error {
         /// The type.
         data: &'static str,
     },
-    /// An operation of the user on elements of a size that there is not.
+    /// A user operation with an invalid element size.
     #[error("operation {number} of the user: bytes of an element is {bytes}, expected 1 to 65535")]
     ElementBytes {
         /// Number of the operation.
@@ -148,24 +148,23 @@ pub enum Error {
         /// Bytes of an element.
         bytes: usize,
     },
-    /// An algorithm that is not in the list, or whose condition does not hold.
+    /// An algorithm that is not listed, or whose condition does not hold.
     #[error("algorithm {algorithm} of {collective}: {reason}")]
     Algorithm {
         /// The collective.
         collective: &'static str,
         /// The algorithm.
         algorithm: String,
-        /// Why not.
+        /// Reason.
         reason: String,
     },
-    /// Routes of the collective network asked for by a geometry that has some, or that is taking them or
-    /// giving them back.
+    /// Routes requested by a geometry that has some, or is taking or releasing them.
     #[error("geometry `{geometry}` has routes of the collective network already")]
     Routes {
         /// Name of the geometry.
         geometry: String,
     },
-    /// Members of a geometry called different collectives, or the same one with different arguments.
+    /// Members of a geometry called different collectives, or one with different arguments.
     #[error(
         "collective {sequence} of geometry `{geometry}`: {field} is {ours} here and {theirs} at rank {rank}"
     )]
@@ -174,29 +173,29 @@ pub enum Error {
         geometry: String,
         /// Number of the collective on the geometry, from 0.
         sequence: u32,
-        /// What differs.
+        /// Differing field.
         field: &'static str,
         /// Value of this member.
         ours: u64,
         /// Value of the other.
         theirs: u64,
-        /// The other.
+        /// Rank of the other.
         rank: u32,
     },
-    /// Another member of the geometry has found a disagreement, or could not go on.
+    /// Another member found a disagreement or could not continue.
     #[error("collective {sequence} of geometry `{geometry}` was given up by rank {rank}")]
     GivenUp {
         /// Name of the geometry.
         geometry: String,
         /// Number of the collective on the geometry, from 0.
         sequence: u32,
-        /// Who gave up.
+        /// Rank that gave up.
         rank: u32,
     },
 }
 
 impl Error {
-    /// The same, of what stands at `place` of a configuration file; the first place that is named stays.
+    /// Adds `place` of a configuration file, unless a place is already given.
     pub(crate) fn at(self, place: &str) -> Self {
         match self {
             Self::Configured { .. } => self,

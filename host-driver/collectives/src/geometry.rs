@@ -19,17 +19,17 @@ use crate::transfer_schedule::TransferSchedule;
 
 pub use transfers::Transfer;
 
-/// A set of tasks and the endpoints of each that take part in collectives, with the algorithms valid for
-/// them. Made alike in all tasks without communication; clones are handles to the same geometry.
+/// A set of tasks and their endpoints for collectives, with the valid algorithms. All tasks make it alike, without
+/// communication; clones share it.
 ///
 /// The *rank* of an endpoint is its place in the list of endpoints. The *position* of a task is its place
 /// in the order in which tasks first appear there: roots, and blocks of scatter, gather and the like, are
-/// counted in positions. The first endpoint of a task is its leader. All endpoints of a task use the same
-/// send and receive buffer, but those that live on another node than the task (EP-15): these bring buffers of
-/// that node, of the same size and layout, which data passes through; what is in them afterwards is no result.
+/// counted in positions. The first endpoint of a task is its leader. All endpoints of a task use the same send and
+/// receive buffers. Endpoints on another node than their task (EP-15) instead pass buffers of that node, of the same
+/// size and layout, for data in transit; their final contents are undefined.
 ///
-/// Made by [`each_endpoint`](Self::each_endpoint), every endpoint counts for itself: it has a position of its own, and data
-/// of its own; a task is then named once for each of its endpoints.
+/// In a geometry of [`each_endpoint`](Self::each_endpoint), every endpoint has a position and data of its own; a task
+/// is then listed once for each of its endpoints.
 #[derive(Debug, Clone)]
 pub struct Geometry(Arc<Inner>);
 
@@ -47,7 +47,7 @@ struct Inner {
     /// Position of each rank.
     positions: Vec<u32>,
     algorithms: Algorithms,
-    /// Where the endpoints are in the network, if known.
+    /// Network places of the endpoints, if known.
     places: Option<NetworkPlaces>,
     schedules: Schedules,
     /// Node and hardware thread of each position; empty when unknown.
@@ -57,7 +57,8 @@ struct Inner {
 }
 
 impl Geometry {
-    /// The endpoints listed, in that order. `number` tells the geometries of a client apart in all tasks.
+    /// A geometry of the listed endpoints, in order. `number` identifies it among the client's geometries in all
+    /// tasks.
     ///
     /// # Errors
     /// [`Error::EmptyGeometry`], [`Error::RepeatedEndpoint`].
@@ -132,11 +133,11 @@ impl Geometry {
         }))
     }
 
-    /// The same geometry, whose algorithms know the network and where its endpoints are. All members do this, or
-    /// none. A geometry with endpoints on other nodes than their tasks needs it.
+    /// The same geometry with network places for its algorithms. All members call this, or none. Required for
+    /// endpoints on other nodes than their tasks.
     ///
     /// # Errors
-    /// [`Error::LeaderAway`]; [`Error::Driver`] when the node cannot be asked.
+    /// [`Error::LeaderAway`]; [`Error::Driver`] if the node cannot be queried.
     pub fn on_network<P: Platform>(self, client: &Client<P>) -> Result<Self, Error> {
         let Inner {
             name,
@@ -167,7 +168,7 @@ impl Geometry {
         &self.0.name
     }
 
-    /// Number by which messages name the geometry.
+    /// Number of the geometry in messages.
     #[must_use]
     pub fn number(&self) -> u16 {
         self.0.number
@@ -179,7 +180,7 @@ impl Geometry {
         &self.0.endpoints
     }
 
-    /// The tasks, by position; of endpoints that count for themselves, one for each.
+    /// The tasks, by position; repeated for endpoints with positions of their own.
     #[must_use]
     pub fn tasks(&self) -> &[TaskId] {
         &self.0.tasks
@@ -210,7 +211,7 @@ impl Geometry {
         &self.0.ranks[position]
     }
 
-    /// Whether the geometry knows where its endpoints are.
+    /// Whether network places are known.
     pub(crate) fn knows_network(&self) -> bool {
         self.0.places.is_some()
     }
@@ -220,26 +221,25 @@ impl Geometry {
         self.0.places.as_ref().map(|places| places.node(rank))
     }
 
-    /// Whether an endpoint lives on another node than its task.
+    /// Whether an endpoint is on another node than its task.
     pub(crate) fn is_away(&self, rank: u32) -> bool {
         let leader = self.ranks_of(self.position(rank))[0];
         let places = self.0.places.as_ref();
         places.is_some_and(|places| places.node(rank) != places.node(leader))
     }
 
-    /// Ranks of the endpoints of the task at `position` that live with it.
+    /// Ranks of the endpoints of the task at `position` on the task's node.
     pub(crate) fn at_home(&self, position: usize) -> Vec<u32> {
         let ranks = self.ranks_of(position).iter().copied();
         ranks.filter(|&rank| !self.is_away(rank)).collect()
     }
 
-    /// The torus that the tasks make up, if there is one on every node of a machine whose dimensions are all
-    /// rings, and the geometry knows its network.
+    /// The torus of the tasks, if every node of a machine with ring dimensions has one and network places are known.
     pub(crate) fn torus(&self) -> Option<&Torus> {
         self.0.places.as_ref()?.torus()
     }
 
-    /// Endpoints that every task has at least on its own node.
+    /// Minimum number of endpoints of a task on its own node.
     pub(crate) fn least_endpoints(&self) -> usize {
         let tasks = 0..self.tasks().len();
         tasks.map(|p| self.at_home(p).len()).min().unwrap_or(0)

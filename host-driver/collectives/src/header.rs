@@ -1,4 +1,4 @@
-//! What messages of collectives say about themselves. All numbers are little-endian, without gaps.
+//! Headers of messages of collectives. All numbers are little-endian, without gaps.
 
 use gyre_driver::{Error as DriverError, TaskId};
 use smallvec::SmallVec;
@@ -11,20 +11,20 @@ use crate::initiator::Initiator;
 use crate::reduction::kind::ReduceKind;
 use crate::signature::Signature;
 
-/// Marks the flags of an operation of the user where else the type of the data stands.
+/// Marks flags of a user operation in place of the data type.
 const USER: u8 = 128;
 
-/// The bytes of a message: short ones, which most are, without memory of their own.
+/// Bytes of a message; short ones, the usual case, need no allocation.
 pub(crate) type Bytes = SmallVec<[u8; 64]>;
 
-/// The fields as they stand; the word of an operation of the user follows.
+/// Fixed fields; the word of a user operation follows.
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Fields {
     geometry: U16,
-    /// Form, and initiator above.
+    /// Form; initiator in the upper bits.
     form: u8,
-    /// Collective, and algorithm above.
+    /// Collective; algorithm in the upper bits.
     kinds: u8,
     data: u8,
     op: u8,
@@ -37,19 +37,19 @@ struct Fields {
     part: U16,
 }
 
-/// What a message is for.
+/// Purpose of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Packet number `part` of its data follows.
     Data { part: u16 },
-    /// Its data stays with the sender until it is received (rendezvous).
+    /// Its data stays with the sender until fetched (rendezvous).
     Announced,
-    /// No step of a schedule: the member is to follow (EP-9).
+    /// Not a schedule step: asks the member to follow (EP-9).
     Start,
     /// The sender has given the collective up.
     GivenUp,
-    /// No step of a schedule: the sender has waited long, on the hardware's tree or in its node's memory, which do
-    /// not tell who waits for what else.
+    /// Not a schedule step: the sender has waited long on the collective network or in shared memory, which carry no
+    /// signatures.
     Waits,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Bytes of the header of a message with data in it.
+    /// Header bytes of a message that contains data.
     pub fn bytes(&self) -> usize {
         match self.signature.reduction {
             ReduceKind::BuiltIn(..) => size_of::<Fields>(),
@@ -103,7 +103,7 @@ impl Header {
         }
     }
 
-    /// Its bytes.
+    /// Encoded bytes.
     pub fn encode(&self) -> Bytes {
         let s = &self.signature;
         let mut part = 0;
@@ -118,7 +118,7 @@ impl Header {
             Form::Waits => 4,
         };
         let (flags, reduction) = s.reduction.pack();
-        // Of an operation of the user the flags, and the rest behind.
+        // A user operation has its flags here and the rest in a further word.
         let [data, op, ..] = match flags {
             0 => reduction.to_le_bytes(),
             _ => [USER | flags, 0, 0, 0],
@@ -144,10 +144,10 @@ impl Header {
         bytes
     }
 
-    /// The header of a message from `origin`, and its bytes.
+    /// Decodes the header of a message from `origin`. Returns it with its length in bytes.
     ///
     /// # Errors
-    /// [`DriverError::SystemMessage`] when it is none.
+    /// [`DriverError::SystemMessage`] for a malformed message.
     pub fn decode(bytes: &[u8], origin: TaskId) -> Result<(Self, usize), DriverError> {
         let wrong = |field, value: u64, expected| DriverError::SystemMessage {
             origin,

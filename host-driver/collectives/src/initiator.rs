@@ -1,6 +1,7 @@
-//! Who posts a collective.
+//! Endpoints that post a collective.
 
-/// Who posts a collective (EP-9). The others follow by their [`Member::on_call`](crate::Member::on_call) callback.
+/// Endpoints that post a collective (EP-9). The others follow by their [`Member::on_call`](crate::Member::on_call)
+/// callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Initiator {

@@ -1,23 +1,20 @@
 //! Collectives over the messaging driver (EP-7 to EP-13, AF-4, AF-5).
 //!
-//! * A [`Geometry`] names the endpoints that take part, several of a task if wanted, and carries the
-//!   [`Algorithms`] valid for them.
-//! * [`Collectives`] attaches to a context; [`Collectives::join`] makes the context a [`Member`] of a
-//!   geometry, on which [`Request`]s are posted. Everything happens in the context's `advance`: it consults
-//!   the list of algorithms, and a done callback tells the end. Nothing blocks.
-//! * An algorithm makes a schedule: a graph of sends, receives, copies and combinations over the send
-//!   buffer, the receive buffer and a scratch buffer. One executor carries out all schedules.
+//! * A [`Geometry`] lists the endpoints that take part, any number of each task, with their valid [`Algorithms`].
+//! * [`Collectives`] attaches to a context; [`Collectives::join`] makes the context a [`Member`] of a geometry, on which
+//!   [`Request`]s are posted. The context's `advance` does all the work: it chooses the algorithm, and reports the end by
+//!   a done callback. No call blocks.
+//! * An algorithm makes a schedule: a graph of sends, receives, copies and combinations over the send buffer, the
+//!   receive buffer and a scratch buffer. One executor runs all schedules.
 //! * Software threads without contexts work together in a [`ThreadGroup`], through the memory of their node.
-//! * Endpoints that share a node work together in its memory where that suits, and one of them with those of
-//!   other nodes.
-//! * All members call the collectives of a geometry in the same order. Messages carry what the collective is,
-//!   so that members that disagree get an error, never a hang.
-//! * A geometry can take routes of the collective network ([`Member::take_routes`]). Its barriers, broadcasts,
-//!   reductions and allreductions then go over the hardware's tree where that suits; without routes, and for
-//!   everything else, over the torus.
+//! * Endpoints that share a node may work in its shared memory, while one of them communicates with other nodes.
+//! * All members call the collectives of a geometry in the same order. Messages carry a signature of the collective, so
+//!   that members that disagree get an error, never a hang.
+//! * A geometry can take routes of the collective network ([`Member::take_routes`]). Barriers, broadcasts, reductions
+//!   and allreductions may then use the hardware tree; all others use the torus.
 //!
-//! Short data travels in a few packets; longer data stays with its sender, is announced, and is fetched by
-//! the DMA engine when the receiver's schedule has come to it: nothing of that is ever buffered elsewhere.
+//! Short data travels in a few packets. Longer data stays with its sender, is announced, and is fetched by the DMA
+//! engine when the receive is ready, without intermediate buffers.
 
 #![forbid(unsafe_code)]
 

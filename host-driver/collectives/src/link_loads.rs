@@ -1,10 +1,10 @@
-//! Links between nodes and the messages that they carry.
+//! Loads of links between nodes.
 
 use std::collections::BTreeMap;
 
 use gyre_driver::{Coord, Network, Routing};
 
-/// Links, by the node that they leave and its port, with the messages that they carry.
+/// Number of messages on each link, by sending node and port.
 #[derive(Default)]
 pub(crate) struct LinkLoads {
     links: BTreeMap<(Coord, usize), usize>,
@@ -25,7 +25,7 @@ impl LinkLoads {
         }
     }
 
-    /// Load of the busiest link of a way, and of all its links together.
+    /// Load of the busiest link of a path, and of all its links together.
     pub fn of(&self, way: &[(Coord, usize)]) -> (usize, usize) {
         let loads = way
             .iter()
@@ -34,7 +34,7 @@ impl LinkLoads {
     }
 }
 
-/// Links of the way between two nodes; none when the network is not known.
+/// Links of the path between two nodes; empty if the network is unknown.
 pub(crate) fn links(
     network: Option<&Network>,
     from: Option<Coord>,
@@ -50,7 +50,7 @@ pub(crate) fn links(
         .collect()
 }
 
-/// What may be chosen for data between two nodes.
+/// Possible routings of data between two nodes.
 pub(crate) fn choices(
     network: Option<&Network>,
     from: Option<Coord>,

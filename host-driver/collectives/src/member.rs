@@ -1,4 +1,4 @@
-//! Members of geometries: where collectives are posted, and what carries them out (EP-4, EP-8, EP-9).
+//! Members of geometries: posting and execution of collectives (EP-4, EP-8, EP-9).
 
 mod arrive;
 mod begin;
@@ -42,7 +42,7 @@ use crate::node::sharing::Sharing;
 use crate::reduction::any::Reduction;
 use crate::request::Request;
 
-/// Collectives in one context. Clones are handles to the same.
+/// Collectives in one context. Clones share the state.
 pub struct Collectives<P: Platform> {
     context: Context<P>,
     executor: Arc<Executor<P>>,
@@ -58,8 +58,8 @@ impl<P: Platform> Clone for Collectives<P> {
 }
 
 impl<P: Platform> Collectives<P> {
-    /// Collectives in `context`, whose messages have dispatch identifier `dispatch` in all contexts. Do this
-    /// before any other context starts a collective with this one.
+    /// Attaches collectives to `context`; messages use dispatch identifier `dispatch` in all contexts. Call this
+    /// before another context starts a collective with this one.
     ///
     /// # Errors
     /// [`Error::Driver`] when the identifier is in use.
@@ -119,7 +119,7 @@ impl<P: Platform> Collectives<P> {
         })
     }
 
-    /// Counts so far.
+    /// Current counts.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.executor.messenger.counts.stats()
@@ -164,32 +164,32 @@ impl<P: Platform> Member<P> {
         &self.collectives
     }
 
-    /// Sets the callback by which this member follows collectives that others post (EP-9). It replaces the
-    /// one before.
+    /// Sets the callback by which this member follows collectives that others post (EP-9). It replaces any previous
+    /// one.
     pub fn on_call(&self, follow: FollowFn<P>) {
         let states = &self.executor().states;
         states.entry(self.geometry.number(), |state| state.follow = Some(follow));
     }
 
-    /// What the geometry has of the collective network at present.
+    /// Routes of the collective network that the geometry holds at present.
     #[must_use]
     pub fn routes(&self) -> RoutesTaken {
         self.executor().network(self.geometry.number()).0
     }
 
-    /// How the endpoints of the geometry share nodes.
+    /// Sharing of nodes by the geometry's endpoints.
     #[must_use]
     pub fn sharing(&self) -> Sharing {
         self.executor().network(self.geometry.number()).1
     }
 
-    /// Takes a class route and a barrier route of the collective network for the geometry, as far as all
-    /// nodes of its tree have some free (HW-9). All members post it, and in the same place among their
-    /// collectives: those posted after it wait for its end. That needs a task on every node between those of
-    /// the members, whose context 0 has [`Collectives`] attached and is advanced.
+    /// Takes a class route and a barrier route of the collective network for the geometry, as far as free on all
+    /// nodes of its tree (HW-9). All members post it at the same place among their collectives; later ones wait for
+    /// its end. Every node between those of the members needs a task whose context 0 has [`Collectives`] attached and
+    /// is advanced.
     ///
-    /// `done` tells the end, and [`Member::routes`] what came of it: if nothing was left, nothing is taken,
-    /// and that is no error. A member whose node could not be set up gets the error, and nobody any routes.
+    /// `done` is called at the end; then [`Member::routes`] gives the result, which may be no routes if none were
+    /// free. If a node cannot be set up, its member gets the error, and no member gets routes.
     ///
     /// # Errors
     /// [`Error::Driver`]; to `done` also [`Error::Routes`] when the geometry has routes.
@@ -207,8 +207,8 @@ impl<P: Platform> Member<P> {
         })
     }
 
-    /// Gives the routes back. All members post it; collectives that each has posted before still use them,
-    /// those after it do not. `done` is called when those of the member's node are free.
+    /// Releases the routes. All members post it; earlier collectives still use the routes, later ones do not. `done`
+    /// is called when the member's node has freed its part.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -225,10 +225,10 @@ impl<P: Platform> Member<P> {
         })
     }
 
-    /// Takes the context out of the geometry: its collectives have ended here, and it has no routes. Its number may be
-    /// joined again when all members have left.
+    /// Leaves the geometry, after all its collectives have ended here and without routes. The number may be joined
+    /// again when all members have left.
     pub fn leave(self) {
-        // What goes frees memory, so that it goes here.
+        // Dropped here, outside the lock, since the drop frees memory.
         drop(self.executor().states.remove(self.geometry.number()));
     }
 
@@ -236,7 +236,7 @@ impl<P: Platform> Member<P> {
         &self.collectives.executor
     }
 
-    /// Has `advance` start something, when no agreement about the routes of the geometry is under way.
+    /// Has `advance` call `start` once no agreement about the geometry's routes is under way.
     fn start(&self, start: impl FnOnce(&Context<P>) + Send + 'static) -> Result<(), Error> {
         let executor = Arc::clone(self.executor());
         let number = self.geometry.number();
@@ -249,7 +249,7 @@ impl<P: Platform> Member<P> {
         Ok(self.collectives.context.post(call)?)
     }
 
-    /// The algorithm that `advance` would choose now for a request: what the geometry's list says (EP-8).
+    /// The algorithm that `advance` would choose now for a request, by the geometry's list (EP-8).
     ///
     /// # Errors
     /// [`Error::Request`], [`Error::Operation`]; [`Error::Algorithm`] when the list has none.
@@ -260,8 +260,8 @@ impl<P: Platform> Member<P> {
         self.geometry.algorithms().choose(&query, None)
     }
 
-    /// Posts a collective that every endpoint of the geometry posts. Do not change the send buffer, nor touch
-    /// the receive buffer, before `done`.
+    /// Posts a collective that every endpoint of the geometry posts. Do not write the send buffer or access the
+    /// receive buffer before `done`.
     ///
     /// # Errors
     /// As [`Member::post_as`].
@@ -269,8 +269,8 @@ impl<P: Platform> Member<P> {
         self.post_as(Initiator::All, None, request, done)
     }
 
-    /// Carries a collective out that every endpoint of the geometry posts: posts it, and advances the context until it has
-    /// ended here, as [`Completion::wait`] does.
+    /// Posts a collective that every endpoint of the geometry posts, and advances the context until it has ended
+    /// here, as [`Completion::wait`] does.
     ///
     /// # Errors
     /// As [`Member::post`]; what the collective ends with.
@@ -280,8 +280,8 @@ impl<P: Platform> Member<P> {
         done.wait(self.context())
     }
 
-    /// Posts a collective. `initiator` says who else does; `algorithm` names one of the geometry's list, or leaves
-    /// the choice to `advance`. Both are the same at all members that post.
+    /// Posts a collective. `initiator` defines the posting members; `algorithm` names one of the geometry's list, or
+    /// `None` leaves the choice to `advance`. Both are the same at all posting members.
     ///
     /// # Errors
     /// [`Error::Request`], [`Error::Operation`], [`Error::Algorithm`], [`Error::Driver`].
@@ -312,14 +312,14 @@ impl<P: Platform> Member<P> {
             });
         }
         if let Some(named) = algorithm {
-            // Routes may be taken when its turn comes.
+            // Routes may have been taken by the time it begins.
             let query = query(&self.geometry, &request, (RoutesTaken::ALL, self.sharing()));
             self.geometry.algorithms().choose(&query, Some(named))?;
         }
         let executor = Arc::clone(self.executor());
         let geometry = self.geometry.clone();
         let number = geometry.number();
-        // At the call, if nothing of the program's is to be called there.
+        // Begins within the post if no function of the program needs to be called there.
         let at_once = initiator == Initiator::All
             && matches!(request.reduction, Reduction::BuiltIn(..))
             && executor.has_turn(number);

@@ -1,4 +1,4 @@
-//! Where the endpoints of a geometry are in the network.
+//! Places of a geometry's endpoints in the network.
 
 use gyre_driver::{Client, Coord, Endpoint, Network, Platform, TaskId};
 

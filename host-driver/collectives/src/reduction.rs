@@ -49,23 +49,23 @@ pub enum DataType {
     LocTwoF64,
 }
 
-/// How two elements are combined.
+/// Combination of two elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum ReduceOp {
-    /// The last one.
+    /// The last element.
     Copy,
-    /// Both are not zero: 1, else 0.
+    /// 1 if both are nonzero, otherwise 0.
     LogicalAnd,
-    /// One is not zero: 1, else 0.
+    /// 1 if any is nonzero, otherwise 0.
     LogicalOr,
-    /// Exactly one is not zero: 1, else 0.
+    /// 1 if exactly one is nonzero, otherwise 0.
     LogicalXor,
-    /// And of the bits.
+    /// Bitwise and.
     BitAnd,
-    /// Or of the bits.
+    /// Bitwise or.
     BitOr,
-    /// Exclusive or of the bits.
+    /// Bitwise exclusive or.
     BitXor,
     /// Sum; integers wrap.
     Sum,
@@ -181,8 +181,8 @@ impl ReduceOp {
         }
     }
 
-    /// Whether the operation is defined on `data`: logic and bits on integers; minimum and maximum on all
-    /// but complex numbers and pairs; places on pairs; copy on everything.
+    /// Whether the operation is defined on `data`: logical and bitwise on integers; minimum and maximum on all but
+    /// complex numbers and pairs; their locations on pairs; copy on every type.
     #[must_use]
     pub const fn is_defined_on(self, data: DataType) -> bool {
         use DataType as D;

@@ -8,28 +8,28 @@ use crate::blocks::Blocks;
 use crate::collective::Collective;
 use crate::reduction::any::Reduction;
 
-/// A collective with its arguments. Made by the constructors, one for each collective; all members give
-/// the same root, blocks and reduction, except where a vector form is known to some of them alone.
+/// A collective with its arguments. Each collective has a constructor. All members pass the same root, blocks and
+/// reduction, except where only some know a vector form.
 ///
-/// A send buffer of `None` means *in place*: the member's data lies in its receive buffer, where its result
-/// or its block belongs.
+/// A send buffer of `None` means *in place*: the member's data is in its receive buffer, at the place of its result
+/// or block.
 #[derive(Debug)]
 pub struct Request<B> {
-    /// Which collective.
+    /// The collective.
     pub collective: Collective,
-    /// Position of the root; 0 for collectives without.
+    /// Position of the root; 0 for collectives without a root.
     pub root: usize,
     /// The member's data, or `None` for in place.
     pub send: Option<BufferRange<B>>,
-    /// Where results go.
+    /// Buffer of the result.
     pub receive: BufferRange<B>,
     /// Blocks of the send buffer.
     pub send_blocks: Blocks,
     /// Blocks of the receive buffer.
     pub receive_blocks: Blocks,
-    /// What the addresses of both buffers are multiples of at all members, bytes; 1 says nothing.
+    /// Common alignment of both buffers at all members, bytes; 1 if unknown.
     pub alignment: usize,
-    /// How data is combined.
+    /// Reduction of the data.
     pub reduction: Reduction,
 }
 
@@ -62,9 +62,9 @@ impl<B: DmaBuffer> Request<B> {
         }
     }
 
-    /// The same with buffers whose addresses are multiples of `bytes`, a power of two, at all members: algorithms may
-    /// be chosen by that ([`Condition::Aligned`](crate::Condition::Aligned)). Members see their own buffers alone, so
-    /// all of them say it, or none.
+    /// The same with buffers aligned to `bytes`, a power of two, at all members, as a condition of algorithms
+    /// ([`Condition::Aligned`](crate::Condition::Aligned)). A member knows only its own buffers, so all members call
+    /// this, or none.
     #[must_use]
     pub fn aligned(self, bytes: usize) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl<B: DmaBuffer> Request<B> {
         }
     }
 
-    /// Nobody leaves before all endpoints have entered.
+    /// No endpoint leaves before all have entered.
     #[must_use]
     pub fn barrier() -> Self {
         Self::new(Collective::Barrier)
@@ -91,8 +91,8 @@ impl<B: DmaBuffer> Request<B> {
         }
     }
 
-    /// Block `i` of `send` of `root` goes to `receive` of position `i`; `blocks` are looked at on the root
-    /// alone when they are listed. In place: the root's own block stays where it is.
+    /// Block `i` of `send` of `root` goes to `receive` of position `i`; listed `blocks` are read only at the root. In
+    /// place: the root's own block stays in its send buffer.
     #[must_use]
     pub fn scatter(
         root: usize,
@@ -100,7 +100,7 @@ impl<B: DmaBuffer> Request<B> {
         blocks: Blocks,
         receive: Option<BufferRange<B>>,
     ) -> Self {
-        // What travels lies in the send buffer; the root that keeps its block has no receive buffer.
+        // A root that keeps its block has no receive buffer.
         let keeps = receive.is_none();
         let receive = receive.unwrap_or_else(BufferRange::empty);
         Self {
@@ -116,8 +116,7 @@ impl<B: DmaBuffer> Request<B> {
         }
     }
 
-    /// `send` of position `i` becomes block `i` of `receive` of `root`; listed `blocks` are looked at on the
-    /// root alone.
+    /// `send` of position `i` becomes block `i` of `receive` of `root`; listed `blocks` are read only at the root.
     #[must_use]
     pub fn gather(
         root: usize,
@@ -135,7 +134,7 @@ impl<B: DmaBuffer> Request<B> {
         }
     }
 
-    /// `send` of position `i` becomes block `i` of everybody's `receive`.
+    /// `send` of position `i` becomes block `i` of every `receive`.
     #[must_use]
     pub fn allgather(
         send: Option<BufferRange<B>>,
@@ -169,7 +168,7 @@ impl<B: DmaBuffer> Request<B> {
         }
     }
 
-    /// `send` of all, combined, into everybody's `receive`.
+    /// `send` of all, combined, into every `receive`.
     #[must_use]
     pub fn allreduce(
         reduction: impl Into<Reduction>,
@@ -182,7 +181,7 @@ impl<B: DmaBuffer> Request<B> {
         }
     }
 
-    /// `send` of positions 0 to one's own, combined, into `receive`.
+    /// `send` of positions 0 to the caller's, combined, into `receive`.
     #[must_use]
     pub fn scan(
         reduction: impl Into<Reduction>,

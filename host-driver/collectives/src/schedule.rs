@@ -1,4 +1,4 @@
-//! Schedules: what a member does in a collective, as a graph of steps.
+//! Schedules: graphs of the steps of a member in a collective.
 
 mod all;
 mod barrier;

@@ -1,4 +1,4 @@
-//! Which algorithm carries out a collective (EP-8): lists, conditions and the choice.
+//! Selection of algorithms (EP-8): lists, conditions and the choice.
 
 pub(crate) mod choose;
 pub(crate) mod condition;

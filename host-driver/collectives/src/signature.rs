@@ -1,11 +1,11 @@
-//! What members compare to find out whether they agree.
+//! Signatures of collectives, by which members find out whether they agree.
 
 use crate::algorithm::Algorithm;
 use crate::collective::Collective;
 use crate::initiator::Initiator;
 use crate::reduction::kind::ReduceKind;
 
-/// What a collective is: the same at all members.
+/// Signature of a collective: the same at all members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Signature {
     pub collective: Collective,
@@ -14,23 +14,22 @@ pub(crate) struct Signature {
     pub reduction: ReduceKind,
     /// Position.
     pub root: u32,
-    /// Bytes of a block or of the combined vector; `u64::MAX` when not every member knows them.
+    /// Bytes of a block or of the combined vector; `u64::MAX` if not known to every member.
     pub bytes: u64,
 }
 
 impl Signature {
-    /// Whether it is a collective of the tree.
+    /// Whether the collective uses the collective network.
     pub fn is_on_tree(&self) -> bool {
         self.algorithm == Algorithm::Tree
     }
 
-    /// Whether members wait for each other by other means than messages, which would tell them what the others
-    /// are doing.
+    /// Whether members wait for each other by other means than messages, which would carry signatures.
     pub fn is_silent(&self) -> bool {
         self.is_on_tree() || self.algorithm == Algorithm::SharedMemory
     }
 
-    /// What members compare, in this order.
+    /// Names of the fields, in order of comparison.
     fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let kinds = [
             ("collective", self.collective as u64),
@@ -42,7 +41,7 @@ impl Signature {
         kinds.into_iter().chain(reduction).chain(rest)
     }
 
-    /// The fields, as members of a node write them into its memory.
+    /// Fields as written to the memory of a node.
     pub fn words(&self) -> [u32; 5] {
         let (flags, reduction) = self.reduction.pack();
         let kinds = [
@@ -60,23 +59,23 @@ impl Signature {
         ]
     }
 
-    /// The first field in which two differ, with both values.
+    /// First field that differs, with both values.
     pub fn difference(&self, other: &Self) -> Option<(&'static str, u64, u64)> {
-        // Mostly there is none, and every message is compared.
+        // Tests the equal case first: every message is compared.
         if self == other {
             return None;
         }
         self.first_difference(other.fields().map(|(_, value)| value))
     }
 
-    /// The same against the words of another.
+    /// The same against another signature's words.
     pub fn difference_to_words(
         &self,
         [kinds, reduction, root, low, high]: [u32; 5],
     ) -> Option<(&'static str, u64, u64)> {
         let [collective, algorithm, initiator, flags] = kinds.to_le_bytes();
         let kinds = [collective, algorithm, initiator].map(u64::from);
-        // What is no reduction is none of ours.
+        // An undecodable reduction differs from every reduction.
         let unknown = |_| [u64::from(reduction); 4];
         let reduction =
             ReduceKind::unpack(flags, reduction).map_or_else(unknown, ReduceKind::fields);

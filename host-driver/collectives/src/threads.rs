@@ -1,10 +1,9 @@
 //! Collectives of the software threads of nodes, along their affinity domains (AF-4, AF-5).
 //!
-//! The threads of a node are joined by a [`Tree`]: that of their [`Domains`](gyre_affinity::Domains), in which
-//! domains talk through leaders alone, or any other. Data goes up and down it through the node's shared
-//! memory. When the threads of several nodes work together, the thread at the root of each node's tree is a
-//! member of a geometry of these leaders, and enters its algorithms for all of its node: the network carries each
-//! result once a node.
+//! A [`Tree`] joins the threads of a node: usually that of their [`Domains`](gyre_affinity::Domains), in which only
+//! leaders communicate between domains. Data moves along it through shared memory. With several nodes, the thread at
+//! the root of each node's tree is a member of a geometry of leaders and takes part for its node, so that the network
+//! carries each result once a node.
 //!
 //! * Reduce: up the tree, each thread combining its own data and then that of its children, in the tree's order;
 //!   results repeat bit for bit. Then among the leaders, and down to the thread that is to have the result.
@@ -12,8 +11,7 @@
 //! * Broadcast: from the root up to its leader, among the leaders, down to all.
 //! * Allreduce: a reduction to the leaders, an allreduce among these, down to all.
 //!
-//! A thread waits by looking at the cache line in which the news will be; these threads have no context that they
-//! would have to advance meanwhile.
+//! A thread waits by polling a cache line; it has no context to advance meanwhile.
 
 mod lanes;
 mod places;
@@ -31,8 +29,7 @@ use crate::request::Request;
 
 use lanes::{CHUNK, Direction, Kind, Lanes};
 
-/// The software threads of a node that carry out collectives together. Made alike by all of them; clones are
-/// handles to the same.
+/// A group of software threads of a node for collectives. All threads make it alike; clones share it.
 #[derive(Debug, Clone)]
 pub struct ThreadGroup(Arc<Inner>);
 
@@ -45,10 +42,10 @@ struct Inner {
     nodes: usize,
 }
 
-/// The thread that a broadcast comes from, or that gets the result of a reduction.
+/// Source thread of a broadcast, or destination thread of a reduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadRoot {
-    /// Position of its node's leader in the geometry of the leaders; 0 when there is one node.
+    /// Position of its node's leader in the geometry of leaders; 0 with a single node.
     pub node: usize,
     /// Its number on the node.
     pub thread: usize,
@@ -67,14 +64,14 @@ impl ThreadGroup {
         }))
     }
 
-    /// The software threads of one node, each of which asks where it runs (AF-1) and tells the others: they are joined by
-    /// the tree of their affinity domains, in each of which a thread talks to up to `arity` others below it. The caller
-    /// is number `thread` of `count`. Returns when all of them have called it; the platform charges its memory
-    /// traffic. A number is used once on a node.
+    /// The software threads of one node, joined by the tree of their affinity domains with up to `arity` children in
+    /// each. Each of the `count` threads calls this with its number `thread`, finds its place (AF-1) and exchanges it
+    /// with the others. Returns when all have called; the platform charges the memory traffic. A number is used once
+    /// on a node.
     ///
     /// # Errors
-    /// [`Error::ThreadPlace`] where nobody knows where a thread runs: at all of them; [`Error::Thread`],
-    /// [`Error::Arity`], [`Error::Driver`] when there is no shared memory.
+    /// [`Error::ThreadPlace`] at all threads if the place of one is unknown; [`Error::Thread`], [`Error::Arity`],
+    /// [`Error::Driver`] when there is no shared memory.
     pub fn gather<P: Platform + ThreadPlace>(
         platform: &P,
         (name, number): (&str, u16),
@@ -101,8 +98,8 @@ impl ThreadGroup {
         Ok(Self::new(name, number, domains.tree().clone()))
     }
 
-    /// The same threads together with those of other nodes: `nodes` in all, this one's leader being at position
-    /// `node` of their geometry.
+    /// The same threads as part of a group over `nodes` nodes; this node's leader is at position `node` of their
+    /// geometry.
     #[must_use]
     pub fn among(self, node: usize, nodes: usize) -> Self {
         Self(Arc::new(Inner {
@@ -124,8 +121,8 @@ impl ThreadGroup {
         &self.0.tree
     }
 
-    /// Makes the caller thread `thread` of the group, and waits until all threads of the node have come. The thread
-    /// at the tree's root brings the membership of the leaders' geometry along if there are several nodes.
+    /// Joins the group as thread `thread`, and waits for all threads of the node. With several nodes, the thread at
+    /// the tree's root passes its membership of the leaders' geometry.
     ///
     /// # Errors
     /// [`Error::Thread`], [`Error::Driver`] when there is no shared memory.
@@ -174,7 +171,7 @@ impl ThreadGroup {
             lanes,
             leaders,
         };
-        // The segment lasts while somebody has it: nobody leaves before all have it.
+        // The segment lasts while a thread holds it, so no thread leaves before all hold it.
         let kind = member.kind(Collective::Barrier, None, &Reduction::NONE, 0);
         member.up(kind, &Reduction::NONE, &mut [], Path::All)?;
         member.down(kind, &mut [], Path::All)?;
@@ -182,11 +179,11 @@ impl ThreadGroup {
     }
 }
 
-/// Which threads take part in one direction of the tree.
+/// Threads that take part in one direction of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Path {
     All,
-    /// Those between the tree's root and this thread.
+    /// Threads between the tree's root and this thread.
     To(usize),
 }
 
@@ -219,7 +216,7 @@ impl<P: Platform> ThreadMember<P> {
         &self.platform
     }
 
-    /// Waits until all threads have come.
+    /// Waits until all threads have arrived.
     ///
     /// # Errors
     /// [`Error::Disagreement`], and those of the leaders' geometry.
@@ -249,7 +246,7 @@ impl<P: Platform> ThreadMember<P> {
         self.down(kind, data, Path::All)
     }
 
-    /// `data` of all, combined, into `data` of `root`; that of the others stays as it is.
+    /// Combines `data` of all into `data` of `root`; that of the others is unchanged.
     ///
     /// # Errors
     /// As [`ThreadMember::allreduce`].
@@ -289,12 +286,12 @@ impl<P: Platform> ThreadMember<P> {
         Ok(())
     }
 
-    /// `data` of all, combined, into `data` of all.
+    /// Combines `data` of all into `data` of all.
     ///
     /// # Errors
-    /// [`Error::Operation`]; [`Error::Thread`] also for [`ReduceOp::Copy`](crate::ReduceOp::Copy) and what is not
-    /// commutative, whose result depends on an order of the threads that trees do not keep, and for elements of more
-    /// than 992 bytes; [`Error::Disagreement`], and those of the leaders' geometry.
+    /// [`Error::Operation`]; [`Error::Thread`] also for [`ReduceOp::Copy`](crate::ReduceOp::Copy) and operations that
+    /// are not commutative, since trees do not keep the order of threads, and for elements of more than 992 bytes;
+    /// [`Error::Disagreement`], and those of the leaders' geometry.
     pub fn allreduce(
         &mut self,
         reduction: impl Into<Reduction>,
@@ -368,8 +365,7 @@ impl<P: Platform> ThreadMember<P> {
         Ok(())
     }
 
-    /// Up the tree: combines `data` of the threads into that of the root, or brings up that of the thread at the
-    /// path's end.
+    /// Up the tree: combines `data` of the threads into the root's, or moves up that of the thread at the path's end.
     fn up(
         &mut self,
         kind: Kind,
@@ -443,7 +439,7 @@ impl<P: Platform> ThreadMember<P> {
         member.post(request, Some(end.callback()))?;
         let context = member.context();
         context.advance_until(|| end.is_complete())?;
-        // The thread stops advancing: other leaders may still wait for an answer of this one.
+        // The thread stops advancing after this, but other leaders may still wait for its answers.
         context.advance_until(|| context.is_at_rest())?;
         end.take_result()
     }
@@ -459,7 +455,7 @@ impl<P: Platform> ThreadMember<P> {
     }
 }
 
-/// The parts in which `bytes` bytes go, of whole elements: one, if there are none.
+/// Parts of `bytes` bytes in whole elements; one empty part for no bytes.
 fn chunks(bytes: usize, element: usize) -> impl Iterator<Item = core::ops::Range<usize>> {
     let most = CHUNK / element * element;
     let count = bytes.div_ceil(most).max(1);

@@ -1,4 +1,4 @@
-//! The torus that the tasks of a geometry make up.
+//! Torus of the tasks of a geometry.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,13 @@ use gyre_driver::{Coord, Network};
 /// A torus of tasks, one on each node of the machine.
 #[derive(Debug, Clone)]
 pub(crate) struct Torus {
-    /// Dimensions of more than one node, and how many they have.
+    /// Dimensions with more than one node, and their sizes.
     sides: Vec<(usize, usize)>,
     nodes: Vec<Coord>,
     positions: BTreeMap<Coord, usize>,
 }
 
-/// A direction of travel in which trees and rings of one colour begin, with the order of dimensions that they
-/// go on in.
+/// First direction of the trees and rings of one colour, with the order of the further dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Colour {
     first: usize,
@@ -22,7 +21,7 @@ pub(crate) struct Colour {
 }
 
 impl Torus {
-    /// The torus of tasks on `nodes`, by position; `None` if they leave a node out or a dimension is no ring.
+    /// The torus of tasks on `nodes`, by position; `None` if a node has no task or a dimension is not a ring.
     pub fn new(network: &Network, nodes: &[Coord]) -> Option<Self> {
         let sizes = network.sizes().map(usize::from);
         let sides: Vec<_> = sizes
@@ -46,7 +45,7 @@ impl Torus {
         (0..self.sides.len()).flat_map(of).collect()
     }
 
-    /// How far `position` is from `root` in the directions of `colour`, in its order of dimensions.
+    /// Distances of `position` from `root` in the directions of `colour`, in its order of dimensions.
     fn distances(&self, colour: Colour, root: usize, position: usize) -> Vec<usize> {
         let (root, here) = (self.nodes[root], self.nodes[position]);
         let order = 0..self.sides.len();
@@ -62,7 +61,7 @@ impl Torus {
             .collect()
     }
 
-    /// The dimension that comes as number `i`, and its size.
+    /// Dimension number `i` in the colour's order, and its size.
     fn side(&self, colour: Colour, i: usize) -> (usize, usize) {
         self.sides[(colour.first + i) % self.sides.len()]
     }
@@ -77,21 +76,20 @@ impl Torus {
                 false => from + distance,
                 true => from + size - distance,
             };
-            // Below the size of a dimension, which fits 8 bits.
+            // Less than the size of a dimension, which fits 8 bits.
             node.0[d] = (to % size) as u8;
         }
         self.positions[&node]
     }
 
-    /// Who feeds `position` and whom it feeds, the largest subtree first, in the tree of `colour`: a line of
-    /// the first dimension from the root on; lines of the next dimension from all nodes of that but the root; and
-    /// so on. Last come the nodes that have the root's coordinate in the first dimension, by one link more of
-    /// the first ring.
+    /// Parent and children of `position`, the largest subtree first, in the tree of `colour`: a line of the first
+    /// dimension from the root; lines of the next dimension from all nodes of that line but the root; and so on.
+    /// Nodes with the root's coordinate in the first dimension come last, over one more link of the first ring.
     ///
-    /// A tree uses links of its own direction alone, and a link is used by at most one of the trees of a root: in
-    /// the first dimension of its colour a tree uses the root's line, and the last link to the root's
-    /// coordinate elsewhere, which no line from the root's coordinate on uses; in others, lines that do not pass
-    /// the root's coordinate of the first, where the trees of their own colours have theirs.
+    /// The trees of a root share no link. A tree uses only links of its own directions: in its first dimension the
+    /// root's line, and elsewhere the last link to the root's coordinate, which no line from that coordinate uses; in
+    /// other dimensions lines outside the root's coordinate of the first, where the trees of their own colours have
+    /// theirs.
     pub fn tree(
         &self,
         colour: Colour,

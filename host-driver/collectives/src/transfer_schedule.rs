@@ -1,19 +1,19 @@
-//! Which endpoint of the root's task serves which member in endpoint-parallel collectives, so that the links
-//! carry as equal shares as the network allows (EP-10 to EP-12, EP-15).
+//! Assignment of members to endpoints of the root's task in endpoint-parallel collectives, which balances the load of
+//! the links (EP-10 to EP-12, EP-15).
 
 use gyre_driver::{Coord, Network, Routing};
 
 use crate::link_loads::{LinkLoads, choices, links};
 
-/// Times that every transfer is placed anew, once all others have their places.
+/// Rounds in which every transfer is placed again, given the places of all others.
 const ROUNDS: usize = 3;
 
-/// The work of the endpoints of a root's task, which are numbered in the order of their ranks.
+/// Work of the endpoints of a root's task, numbered in the order of their ranks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TransferSchedule {
-    /// The members that each endpoint serves, in the order in which it does.
+    /// Members that each endpoint serves, in order.
     pub parts: Vec<Vec<Share>>,
-    /// What passes between the task's own node and its endpoints on others.
+    /// Transfers between the task's own node and its endpoints on others.
     pub feeds: Vec<Feed>,
 }
 
@@ -21,55 +21,56 @@ pub(crate) struct TransferSchedule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Share {
     pub rank: u32,
-    /// How data goes between the endpoint and the member.
+    /// Routing of data between endpoint and member.
     pub routing: Routing,
 }
 
-/// Data between an endpoint at home and one that is away.
+/// Transfer between an endpoint at home and one on another node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Feed {
     /// Number of the endpoint at home.
     pub home: usize,
-    /// Number of the endpoint away; for data of all, the first of its node, which goes to those there in turn.
+    /// Number of the endpoint on the other node; for data of all members, the first of its node, which forwards it to
+    /// the rest.
     pub away: usize,
-    /// The member whose data it is; `None` for that of all.
+    /// Member that the data belongs to; `None` for data of all.
     pub rank: Option<u32>,
 }
 
-/// What travels with the help of an endpoint that is away.
+/// Data relayed by an endpoint on another node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transit {
-    /// The same data for everybody: once for each node that has endpoints.
+    /// The same data for all members: once for each node with endpoints.
     Once,
-    /// The data of every member that is served there.
+    /// Data of each member served there.
     Each,
 }
 
-/// A member to be served.
+/// Destination of a transfer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Served {
     pub rank: u32,
     pub node: Option<Coord>,
-    /// Whether data goes there.
+    /// Whether the member receives data.
     pub data: bool,
 }
 
-/// A node on which endpoints of the root's task live. The first is the task's own.
+/// A node with endpoints of the root's task. The first is the task's own.
 struct Site {
     node: Option<Coord>,
     endpoints: Vec<usize>,
 }
 
-/// A way to serve a member.
+/// Candidate path to a member.
 struct Choice {
     site: usize,
     routing: Routing,
-    /// Links that carry its data.
+    /// Links of the path.
     links: Vec<(Coord, usize)>,
 }
 
 impl TransferSchedule {
-    /// Divides `members` among endpoints on `nodes`, for data that goes out from the first of these nodes.
+    /// Divides `members` among endpoints on `nodes`, for data that leaves the first of these nodes.
     pub fn out(
         network: Option<&Network>,
         nodes: &[Option<Coord>],
@@ -110,7 +111,7 @@ impl TransferSchedule {
             (0..count).flat_map(of_site).collect()
         };
         let choices: Vec<Vec<Choice>> = members.iter().map(of).collect();
-        // Endpoints send one after the other what they have to send.
+        // An endpoint sends its data serially.
         let each =
             |work: &[usize], site: usize| (work[site] + 1).div_ceil(sites[site].endpoints.len());
         let mut chosen: Vec<Option<usize>> = vec![None; members.len()];
@@ -152,8 +153,8 @@ impl TransferSchedule {
         )
     }
 
-    /// Divides `members`, which are given in the order of their positions, among endpoints on `nodes` that data
-    /// comes in to: each takes a range (EP-12). What comes to other nodes than the first goes on from there.
+    /// Divides `members`, ordered by position, among receiving endpoints on `nodes`: each takes a range (EP-12). Data
+    /// received on other nodes is forwarded to the first.
     pub fn into(network: Option<&Network>, nodes: &[Option<Coord>], members: &[Served]) -> Self {
         let sites = sites(nodes);
         let mut schedule = Self {
@@ -184,7 +185,7 @@ impl TransferSchedule {
         schedule
     }
 
-    /// Divides what each node has to do among its endpoints, by first link.
+    /// Divides the work of each node among its endpoints, by first link.
     fn divide(
         network: Option<&Network>,
         sites: &[Site],
@@ -197,7 +198,7 @@ impl TransferSchedule {
             parts: vec![Vec::new(); count],
             feeds: Vec::new(),
         };
-        // Those away first: then it is known who is fed.
+        // Endpoints on other nodes first: they determine the feeds.
         for (number, site) in sites.iter().enumerate().rev() {
             let mut jobs: Vec<(Option<usize>, Job)> = Vec::new();
             if number == 0 {
@@ -236,7 +237,7 @@ impl TransferSchedule {
                     jobs.push((link, Job::Serve(share)));
                 }
             }
-            // Feeds come first of their link: others wait for them. What takes no link comes last.
+            // Feeds come first on their link, since others wait for them. Transfers without a link come last.
             jobs.sort_by_key(|(link, job)| (link.is_none(), *link, matches!(job, Job::Serve(_))));
             let (jobs, endpoints) = (jobs.into_iter().map(|(_, job)| job), &site.endpoints);
             let total = jobs.len();
@@ -252,7 +253,7 @@ impl TransferSchedule {
                 }
             }
         }
-        // Who gets no data is told by endpoints at home.
+        // Members without data are notified by endpoints at home.
         let told = members.iter().filter(|member| !member.data);
         for (member, &endpoint) in told.zip(sites[0].endpoints.iter().cycle()) {
             schedule.parts[endpoint].push(Share {
@@ -263,7 +264,7 @@ impl TransferSchedule {
         schedule
     }
 
-    /// The endpoint that serves a member, and how data goes between them.
+    /// Endpoint that serves a member, and the routing between them.
     pub fn of(&self, rank: u32) -> Option<(usize, Routing)> {
         self.parts.iter().enumerate().find_map(|(endpoint, part)| {
             let share = part.iter().find(|share| share.rank == rank)?;
@@ -277,7 +278,7 @@ enum Job {
     Feed { away: usize, rank: Option<u32> },
 }
 
-/// The nodes of the endpoints, each with those that live there.
+/// Nodes of the endpoints, each with its endpoints.
 fn sites(nodes: &[Option<Coord>]) -> Vec<Site> {
     let mut sites: Vec<Site> = Vec::new();
     for (endpoint, &node) in nodes.iter().enumerate() {

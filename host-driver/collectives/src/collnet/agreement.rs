@@ -1,4 +1,4 @@
-//! An agreement as the endpoint that acts for a node knows it.
+//! State of an agreement at the endpoint that acts for a node.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use gyre_driver::{Endpoint, Platform, RoutePart, TreeChoice, TreeRoutes, TreeSha
 
 use super::message::{Above, Below};
 
-/// With no more free class routes than these, a geometry gets one only.
+/// Number of free class routes up to which a geometry gets only one.
 const SCARCE: u32 = 8;
-/// Most windows that a geometry asks for, while many are free.
+/// Maximum windows of a geometry while many are free.
 const WINDOWS: usize = 4;
 
 /// An agreement about the routes of a geometry, at one node of its tree.
@@ -17,19 +17,19 @@ pub(crate) struct Agreement<P: Platform> {
     pub above: Vec<Above>,
     children: [Option<Endpoint>; 2],
     locals: Vec<Endpoint>,
-    /// What is free from here down, as far as it is known.
+    /// Known free resources of the subtree.
     pub share: TreeShare,
-    /// What is to be taken.
+    /// Current choice.
     pub choice: TreeChoice,
     pub routes: Option<Arc<TreeRoutes<P>>>,
-    /// Answers that have not come, and whether all that have were good.
+    /// Outstanding answers, and whether all so far were positive.
     answers: usize,
     all: bool,
-    /// Nodes below and endpoints here that have done with the routes.
+    /// Nodes below and endpoints here that have released.
     leaving: usize,
 }
 
-/// The node above, and which of those below it this one is.
+/// Parent node, and the child number of this node.
 type Up = Option<(Endpoint, Below)>;
 
 impl<P: Platform> Agreement<P> {
@@ -66,7 +66,7 @@ impl<P: Platform> Agreement<P> {
         self.locals.clone()
     }
 
-    /// Notes who has joined; says whether these are all.
+    /// Records a join; returns whether all have joined.
     pub fn join(&mut self, from: Below, origin: Endpoint, share: TreeShare) -> bool {
         self.share = self.share & share;
         match from {
@@ -82,7 +82,7 @@ impl<P: Platform> Agreement<P> {
         there && self.locals.len() == usize::from(self.above[0].locals)
     }
 
-    /// Chooses among what is free, and will not choose the same again.
+    /// Chooses among free resources, and excludes the choice from later rounds.
     pub fn choose(&mut self) -> TreeChoice {
         let lowest = |set: u16| (set != 0).then(|| set.trailing_zeros() as u8);
         let class = lowest(self.share.class);
@@ -90,7 +90,7 @@ impl<P: Platform> Agreement<P> {
         let second = lowest(rest).filter(|_| rest.count_ones() > SCARCE);
         let barrier = lowest(self.share.barrier);
         let free = self.share.windows.count_ones() as usize;
-        // The last ones are for others.
+        // The last free ones are left to other geometries.
         let wanted = match class {
             Some(_) => WINDOWS.min(free.div_ceil(4)),
             None => 0,
@@ -114,24 +114,24 @@ impl<P: Platform> Agreement<P> {
         }
     }
 
-    /// Routes are to be taken: returns those taken before, and the nodes below.
+    /// Records a new choice. Returns the previous one, and the nodes below.
     pub fn take(&mut self, choice: TreeChoice) -> (Option<Arc<TreeRoutes<P>>>, Vec<Endpoint>) {
         let children = self.children();
         self.choice = choice;
-        // This node answers too.
+        // Includes this node's own answer.
         self.answers = children.len() + 1;
         self.all = true;
         (self.routes.take(), children)
     }
 
-    /// An answer; with the last one, whether all were good, the node above, and the choice.
+    /// Records an answer. With the last one, returns whether all were positive, the parent, and the choice.
     pub fn took(&mut self, all: bool) -> Option<(bool, Up, TreeChoice)> {
         self.all &= all;
         self.answers -= 1;
         (self.answers == 0).then(|| (self.all, self.up(), self.choice))
     }
 
-    /// One has done with the routes; with the last one, the node above.
+    /// Records a release. With the last one, returns the parent.
     pub fn left(&mut self) -> Option<Up> {
         self.leaving += 1;
         (self.leaving == self.children().len() + self.locals.len()).then(|| self.up())

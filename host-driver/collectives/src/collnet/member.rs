@@ -1,4 +1,4 @@
-//! What a member asks of the agreements about routes.
+//! A member's requests for routes and their release.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::error::Error;
 use crate::geometry::Geometry;
 
 impl<P: Platform> Negotiation<P> {
-    /// Asks for routes for the member with rank `rank` of a geometry. `done` tells the end; `settled` is called then,
-    /// after what has waited for it.
+    /// Requests routes for the member with rank `rank` of a geometry. `done` is called at the end; then the waiting
+    /// collectives run, then `settled`.
     pub fn take(
         self: &Arc<Self>,
         context: &Context<P>,
@@ -50,8 +50,8 @@ impl<P: Platform> Negotiation<P> {
         }
     }
 
-    /// Gives the routes of a geometry back, if that was asked for and no collective before that is under way; `oldest`
-    /// is the oldest that is. `agent` acts for the member's node.
+    /// Starts a requested release if no earlier collective is under way; `oldest` is the oldest under way. `agent`
+    /// acts for the member's node.
     pub fn leave(
         self: &Arc<Self>,
         context: &Context<P>,

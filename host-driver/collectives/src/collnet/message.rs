@@ -1,53 +1,53 @@
-//! Messages by which the nodes of a tree agree on its routes. All numbers are little-endian, without gaps.
+//! Messages of route negotiation between the nodes of a tree. All numbers are little-endian, without gaps.
 
 use gyre_driver::{Context, Endpoint, Error as DriverError, Platform, TreeChoice, TreeShare};
 use gyre_driver::{RoutePart, TaskId};
 
-/// Byte 2 of a message: none of a collective's forms.
+/// Byte 2 of a message: no form of a collective's message.
 const FORM: u8 = 15;
 
-/// A node of a tree, as those below know it.
+/// A node of a tree, as its descendants know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Above {
-    /// Who acts for the node.
+    /// Endpoint that acts for the node.
     pub endpoint: Endpoint,
     /// Its part of the routes.
     pub part: RoutePart,
     /// Endpoints of the geometry on it.
     pub locals: u16,
-    /// It is the second child of its parent.
+    /// Whether it is the second child of its parent.
     pub second: bool,
 }
 
-/// Where a message of a node below, or of an endpoint of the node, comes from.
+/// Origin of a message from a node below or from an endpoint of the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Below {
     Child(u8),
     Local,
 }
 
-/// What a message says.
+/// Content of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Says {
-    /// All from here down want routes, and have this share free. With the receiver and the nodes above it.
+    /// The subtree requests routes and has this share free; carries the receiver and the nodes above it.
     Join {
         from: Below,
         share: TreeShare,
         above: Vec<Above>,
     },
-    /// Take these routes, instead of those before.
+    /// Take these routes instead of the previous choice.
     Take(TreeChoice),
-    /// All from here down have taken them, or not.
+    /// Whether the subtree has taken them.
     Took { all: bool },
-    /// These are the routes.
+    /// Final choice of routes.
     Decided(TreeChoice),
-    /// All from here down want to give them back.
+    /// The subtree has released its routes.
     Leave(Below),
-    /// Give them back.
+    /// Clear the routes.
     Free,
 }
 
-/// A message of agreement number `round` of a geometry.
+/// Message of agreement number `round` of a geometry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub geometry: u16,
@@ -56,7 +56,7 @@ pub(crate) struct Notice {
 }
 
 impl Notice {
-    /// Whether bytes are such a message, and none of a collective.
+    /// Whether bytes are a message of a negotiation rather than of a collective.
     pub fn is(bytes: &[u8]) -> bool {
         bytes.get(2) == Some(&FORM)
     }
@@ -87,7 +87,7 @@ impl Notice {
     }
 
     /// # Errors
-    /// [`DriverError::SystemMessage`] when the bytes are none, errors of unknown endpoints.
+    /// [`DriverError::SystemMessage`] for malformed bytes; errors of unknown endpoints.
     pub fn decode<P: Platform>(
         context: &Context<P>,
         bytes: &[u8],
@@ -108,7 +108,7 @@ impl Notice {
             value[..width].copy_from_slice(field);
             Ok::<u64, DriverError>(u64::from_le_bytes(value))
         };
-        // Each value fits the width it was taken with.
+        // Each value fits the width it was read with.
         let geometry = take(2)? as u16;
         take(1)?;
         let round = take(4)? as u32;
@@ -167,7 +167,7 @@ impl Notice {
     }
 }
 
-/// Bytes of a join without the nodes above, and of each of those.
+/// Bytes of a join without the nodes above, and of each node above.
 const JOIN_BYTES: usize = 15;
 const ABOVE_BYTES: usize = 8;
 

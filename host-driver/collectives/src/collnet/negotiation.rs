@@ -1,12 +1,11 @@
-//! How the members of a geometry, and the nodes between them, agree on routes of the collective network
-//! (HW-9).
+//! Negotiation of routes of the collective network among the members of a geometry and the nodes between them (HW-9).
 //!
-//! The nodes of the smallest tree that joins all members take part, each by one endpoint: that which enters
-//! the collective network for the node, or context 0 of the first task of a node that is only on the way. What is free
-//! is gathered up the tree; its root chooses; down the tree every node takes its part; and when all have, the
-//! choice is told to everybody. A node at which something has been taken meanwhile makes the root choose
-//! again, and when nothing is left the geometry goes without. Routes are given back the same way: when all
-//! members have done with them, the root has the nodes clear them.
+//! The nodes of the smallest tree that joins all members take part, each by one endpoint: the one that enters the
+//! collective network for the node, or context 0 of the first task of an intermediate node. Free resources are
+//! gathered up the tree; the root chooses; every node takes its part on the way down; after all confirmations, the
+//! choice is announced to all members. If a resource was taken meanwhile, the root chooses again; if nothing is left,
+//! the geometry gets no routes. Release works the same way: after all members have released, the root has the nodes
+//! clear the routes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,22 +20,22 @@ use super::agreement::Agreement;
 use super::message::{Notice, Says};
 use super::table::RouteTable;
 
-/// Geometry and number of an agreement.
+/// Key of an agreement: geometry and number.
 type Key = (u16, u32);
 
-/// The agreements about routes in which a context takes part.
+/// Agreements about routes that a context takes part in.
 pub(crate) struct Negotiation<P: Platform> {
     /// Dispatch identifier of the messages.
     dispatch: u8,
-    /// What came of it for the members of this context.
+    /// Routes of the members of this context.
     pub table: RouteTable<P>,
-    /// Agreements in which this context acts for its node. The lock is never held across a callback or a call of the
-    /// platform.
+    /// Agreements in which this context acts for its node. The lock is never held across a callback or a platform
+    /// call.
     agreements: Mutex<BTreeMap<Key, Agreement<P>>>,
 }
 
 impl<P: Platform> Negotiation<P> {
-    /// No agreements yet; messages have dispatch identifier `dispatch`.
+    /// State without agreements; messages use dispatch identifier `dispatch`.
     pub fn new(dispatch: u8) -> Self {
         Self {
             dispatch,
@@ -45,7 +44,7 @@ impl<P: Platform> Negotiation<P> {
         }
     }
 
-    /// Takes a message about routes.
+    /// Handles a message about routes.
     pub fn arrive(
         self: &Arc<Self>,
         context: &Context<P>,
@@ -63,10 +62,10 @@ impl<P: Platform> Negotiation<P> {
         }
     }
 
-    /// Tells an endpoint something, or itself.
+    /// Sends a message to an endpoint, or handles it here if it is this one.
     ///
     /// # Errors
-    /// Errors of the driver.
+    /// Driver errors.
     pub(super) fn tell(
         self: &Arc<Self>,
         context: &Context<P>,
@@ -102,7 +101,7 @@ impl<P: Platform> Negotiation<P> {
             .try_for_each(|to| self.tell(context, to, key, says.clone()))
     }
 
-    /// Tells the members of this node, but for this one, something. Returns whether this is one.
+    /// Sends a message to the other members of this node. Returns whether this endpoint is a member.
     fn spread_here(
         self: &Arc<Self>,
         context: &Context<P>,
@@ -155,7 +154,7 @@ impl<P: Platform> Negotiation<P> {
         }
     }
 
-    /// Everybody from this node down wants routes.
+    /// The whole subtree of this node requests routes.
     fn joined_here(self: &Arc<Self>, context: &Context<P>, key: Key) -> Result<(), DriverError> {
         let member = self
             .with(key, |agreement| agreement.part().member)
@@ -179,7 +178,7 @@ impl<P: Platform> Negotiation<P> {
         }
     }
 
-    /// The root chooses, and everybody tries to take that.
+    /// The root chooses, and all nodes try to take the choice.
     fn attempt(self: &Arc<Self>, context: &Context<P>, key: Key) -> Result<(), DriverError> {
         let choice = self
             .with(key, |agreement| agreement.choose())
@@ -231,7 +230,7 @@ impl<P: Platform> Negotiation<P> {
         self.took(context, key, all).and(failed)
     }
 
-    /// A child, or this node, has taken its part or not.
+    /// A child or this node reports whether it has taken its part.
     fn took(
         self: &Arc<Self>,
         context: &Context<P>,
@@ -248,7 +247,7 @@ impl<P: Platform> Negotiation<P> {
         }
     }
 
-    /// The agreement is over.
+    /// End of the agreement.
     fn decided(
         self: &Arc<Self>,
         context: &Context<P>,
@@ -263,7 +262,7 @@ impl<P: Platform> Negotiation<P> {
             };
             (children, locals, routes)
         });
-        // One that does not act for its node.
+        // This endpoint does not act for its node.
         let Some((children, locals, routes)) = agent else {
             self.table.settle(context, key.0, choice, None);
             return Ok(());
@@ -288,7 +287,7 @@ impl<P: Platform> Negotiation<P> {
         Ok(())
     }
 
-    /// Everybody has done with the routes: this node clears its part.
+    /// All members have released: this node clears its part.
     fn free(self: &Arc<Self>, context: &Context<P>, key: Key) -> Result<(), DriverError> {
         let agent = self.with(key, |agreement| {
             (

@@ -5,8 +5,7 @@ use gyre_driver::{CollOp, CollType};
 use crate::reduction::kind::ReduceKind;
 use crate::reduction::{DataType, ReduceOp};
 
-/// How the ALU of the collective network combines; `None` when it cannot: it knows
-/// no operation of the user.
+/// ALU operation of the collective network; `None` if there is none, as for operations of the user.
 #[must_use]
 pub fn tree_operation(reduction: ReduceKind) -> Option<(CollOp, CollType)> {
     let ReduceKind::BuiltIn(data, op) = reduction else {

@@ -1,34 +1,34 @@
-//! The order in which a node enters the tree: that of the collectives, at all nodes.
+//! Order of entry into the collective network: that of the collectives, at all nodes.
 
 use std::collections::VecDeque;
 
-/// A step of a schedule: number of the collective, number of the step.
+/// A schedule step: number of the collective, number of the step.
 pub(crate) type Step = (u32, usize);
 
-/// Steps that enter the tree, in the order in which they do so, and which of them are ready.
+/// Steps on the collective network, in order of entry, with the ready ones.
 #[derive(Debug, Default)]
 pub(crate) struct Order(VecDeque<(Step, bool)>);
 
 impl Order {
-    /// Puts a step behind the others.
+    /// Appends a step.
     pub fn push(&mut self, step: Step) {
         self.0.push_back((step, false));
     }
 
-    /// A step's turn has come, as far as its own collective is concerned.
+    /// Marks a step as ready within its collective.
     pub fn ready(&mut self, step: Step) {
         if let Some((_, ready)) = self.0.iter_mut().find(|(other, _)| *other == step) {
             *ready = true;
         }
     }
 
-    /// The next step that enters, if it is ready.
+    /// Next step, if it is ready.
     pub fn next(&mut self) -> Option<Step> {
         self.0.front().filter(|(_, ready)| *ready)?;
         self.0.pop_front().map(|(step, _)| step)
     }
 
-    /// Forgets the steps of a collective.
+    /// Removes the steps of a collective.
     pub fn forget(&mut self, sequence: u32) {
         self.0.retain(|((other, _), _)| *other != sequence);
     }

@@ -1,4 +1,4 @@
-//! The nodes between a member and the root of the tree that joins all members.
+//! Nodes between a member and the root of the tree that joins all members.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use super::message::Above;
 use crate::error::Error;
 use crate::geometry::Geometry;
 
-/// The nodes from the member's own one up to the root of the smallest tree that joins all members, and what
-/// each has to do; `None` when a node on the way has no task that could do it.
+/// The nodes from the member's own up to the root of the smallest tree that joins all members, with their roles;
+/// `None` if a node on the way has no task to act for it.
 pub(crate) fn path_up<P: Platform>(
     context: &Context<P>,
     geometry: &Geometry,
@@ -17,7 +17,7 @@ pub(crate) fn path_up<P: Platform>(
 ) -> Result<Option<Vec<Above>>, Error> {
     let numbers = context.node_numbers()?;
     let tasks = context.tasks();
-    // Of each node with members: who enters the tree for it, and its endpoints.
+    // By node: its agent on the collective network, and its endpoints.
     let mut members: BTreeMap<u32, (u32, u16)> = BTreeMap::new();
     let mut own = 0;
     for (position, &task) in geometry.tasks().iter().enumerate() {
@@ -61,7 +61,7 @@ pub(crate) fn path_up<P: Platform>(
             None => break node,
         }
     };
-    // All members must come to the same conclusion.
+    // The result must be the same at all members.
     for &member in &nodes {
         let mut node = member;
         while node > top {

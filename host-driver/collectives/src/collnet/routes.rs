@@ -1,18 +1,18 @@
-//! What a geometry has of the collective network.
+//! Routes of the collective network that a geometry holds.
 
-/// What a geometry has of the collective network: the same at all members.
+/// Routes of the collective network that a geometry holds: the same at all members.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RoutesTaken {
     /// A class route: transfers.
     pub class: bool,
     /// A barrier route.
     pub barrier: bool,
-    /// A window at least: long results arrive where they belong.
+    /// At least one window, so that long results arrive in place.
     pub window: bool,
 }
 
 impl RoutesTaken {
-    /// All there can be.
+    /// Every kind of route.
     pub(crate) const ALL: Self = Self {
         class: true,
         barrier: true,

@@ -1,4 +1,4 @@
-//! The routes of a geometry at one of its members.
+//! State of a geometry's routes at one member.
 
 use std::sync::Arc;
 
@@ -7,31 +7,31 @@ use gyre_driver::{Platform, TreeChoice, TreeRoutes};
 use super::routes::RoutesTaken;
 use crate::callback::{Done, Start};
 
-/// The routes of a geometry at one member.
+/// State of a geometry's routes at one member.
 pub(crate) struct GeometryRoutes<P: Platform> {
     /// Number of the present or next agreement.
     pub round: u32,
     pub taken: RoutesTaken,
     /// The node's part, at the endpoint that enters the tree for its node.
     pub routes: Option<Arc<TreeRoutes<P>>>,
-    /// A collective has failed on the routes: they are of no use before all give them back.
+    /// A collective has failed on the routes: they are unusable until released by all.
     pub broken: bool,
     pub state: State<P>,
     /// Collectives that wait for the end of the agreement.
     pub held: Vec<Start<P>>,
-    /// Called at the end of the agreement, after these.
+    /// Called at the end of the agreement, after the waiting collectives.
     pub settled: Option<Start<P>>,
 }
 
-/// What becomes of the routes at a member.
+/// Phases of a member's routes.
 pub(crate) enum State<P: Platform> {
-    /// It has none, or has them.
+    /// No agreement under way; the member has routes or not.
     Settled,
     /// An agreement is under way.
     Taking(Option<Done<P>>),
-    /// The routes are to be given back when the collectives before this number have ended.
+    /// Release is requested, and follows the collectives before this number.
     Ending(u32, Option<Done<P>>),
-    /// The others are not ready to give them back, or the hardware is doing so.
+    /// Waiting for the other members' release, or for the hardware.
     Leaving(Option<Done<P>>),
 }
 
@@ -46,12 +46,12 @@ impl<P: Platform> State<P> {
 }
 
 impl<P: Platform> GeometryRoutes<P> {
-    /// Whether routes can be taken: there are none, and none are being taken or given back.
+    /// Whether routes can be taken: there are none, and no agreement or release is under way.
     pub fn is_free(&self) -> bool {
         matches!(self.state, State::Settled) && self.taken == RoutesTaken::default()
     }
 
-    /// Ends an agreement. Returns its done callback and what has waited for the end, in order.
+    /// Ends an agreement. Returns its done callback and the waiting collectives, in order.
     pub fn settle(
         &mut self,
         choice: TreeChoice,
@@ -74,7 +74,7 @@ impl<P: Platform> GeometryRoutes<P> {
         (done, starts)
     }
 
-    /// Notes that the routes have been given back. Returns the done callback of that.
+    /// Ends a release. Returns its done callback.
     pub fn freed(&mut self) -> Option<Done<P>> {
         self.round += 1;
         let done = self.state.take_done();

@@ -1,4 +1,4 @@
-//! The routes of the geometries of a context.
+//! Routes of the geometries of a context.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +11,7 @@ use super::state::{GeometryRoutes, State};
 use crate::callback::{Done, Start};
 use crate::error::Error;
 
-/// The routes of the geometries of a context, by number. The lock is never held across a callback or a call of the
-/// platform.
+/// The routes of the geometries of a context, by number. The lock is never held across a callback or a platform call.
 pub(crate) struct RouteTable<P: Platform>(Mutex<BTreeMap<u16, GeometryRoutes<P>>>);
 
 impl<P: Platform> Default for RouteTable<P> {
@@ -26,7 +25,7 @@ impl<P: Platform> RouteTable<P> {
         work(self.0.lock().entry(number).or_default())
     }
 
-    /// What a geometry has of the collective network.
+    /// Routes that a geometry holds.
     pub fn taken(&self, number: u16) -> RoutesTaken {
         self.with(number, |routes| match routes.broken {
             true => RoutesTaken::default(),
@@ -44,7 +43,7 @@ impl<P: Platform> RouteTable<P> {
         self.with(number, |routes| matches!(routes.state, State::Taking(_)))
     }
 
-    /// Has a collective wait for the end of the agreement. Returns it if none is under way.
+    /// Queues a collective until the end of the agreement. Returns it if none is under way.
     pub fn hold(&self, number: u16, start: Start<P>) -> Option<Start<P>> {
         self.with(number, |routes| match routes.state {
             State::Taking(_) => {
@@ -55,15 +54,15 @@ impl<P: Platform> RouteTable<P> {
         })
     }
 
-    /// Notes that a collective has failed on the routes. Returns whether it is the first.
+    /// Marks the routes as failed. Returns whether this is the first failure.
     pub fn abandon(&self, number: u16) -> bool {
         self.with(number, |routes| {
             !core::mem::replace(&mut routes.broken, true)
         })
     }
 
-    /// Begins an agreement, at the end of which `settled` is called. Returns its number; `None` when there are routes,
-    /// or an agreement about them is under way.
+    /// Begins an agreement, at whose end `settled` is called. Returns its number; `None` if the geometry has routes,
+    /// or an agreement is under way.
     pub fn begin(&self, number: u16, settled: Start<P>) -> Option<u32> {
         self.with(number, |routes| {
             routes.is_free().then(|| {
@@ -79,7 +78,7 @@ impl<P: Platform> RouteTable<P> {
         self.with(number, |routes| routes.state = State::Taking(done));
     }
 
-    /// Has collectives from number `next` on do without routes. Returns `done` if there are none to give back.
+    /// Requests release: collectives from number `next` on use no routes. Returns `done` if there are no routes.
     pub fn release(
         &self,
         number: u16,
@@ -96,8 +95,8 @@ impl<P: Platform> RouteTable<P> {
         })
     }
 
-    /// Gives the routes back if that was asked for and collectives before `oldest`, the oldest under way, are the last
-    /// that may use them. Returns the number of the agreement.
+    /// Starts a requested release if no collective under way may use the routes; `oldest` is the oldest under way.
+    /// Returns the number of the agreement.
     pub fn leave(&self, number: u16, oldest: Option<u32>) -> Option<u32> {
         self.with(number, |routes| {
             let State::Ending(until, done) = &mut routes.state else {
@@ -112,7 +111,7 @@ impl<P: Platform> RouteTable<P> {
         })
     }
 
-    /// Ends the agreement: the geometry has `choice` at this member, which may be nothing.
+    /// Ends the agreement with `choice`, which may be empty, at this member.
     pub fn settle(
         &self,
         context: &Context<P>,
@@ -127,13 +126,13 @@ impl<P: Platform> RouteTable<P> {
         }
     }
 
-    /// Ends the return of the routes of this member's node.
+    /// Ends the release of this member's routes.
     pub fn freed(&self, context: &Context<P>, number: u16, result: Result<(), DriverError>) {
         let done = self.with(number, GeometryRoutes::freed);
         end(context, done, result.map_err(Error::from));
     }
 
-    /// Tells the member that the hardware, or a message, has failed it.
+    /// Reports a failure of the hardware or of a message to the member.
     pub fn fail(&self, context: &Context<P>, number: u16, error: DriverError) {
         let done = self.with(number, |routes| routes.state.take_done());
         end(context, done, Err(error.into()));

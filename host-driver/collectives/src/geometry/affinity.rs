@@ -1,4 +1,4 @@
-//! Where the tasks of a geometry are, and the tree that follows from it (AF-2 to AF-5).
+//! Places of a geometry's tasks, and the tree along them (AF-2 to AF-5).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,9 +10,8 @@ use super::{Geometry, Inner};
 use crate::error::Error;
 
 impl Geometry {
-    /// The same geometry on a machine of which `place` says on which node a task is, and on which hardware thread
-    /// there (AF-1). Algorithms then know the affinity domains, in each of which a task talks to up to `arity`
-    /// others below it.
+    /// The same geometry with task places: `place` gives a task's node and hardware thread (AF-1). Algorithms then
+    /// use affinity domains, in each of which a task has up to `arity` children.
     ///
     /// # Errors
     /// [`Error::Arity`] for none.
@@ -34,7 +33,7 @@ impl Geometry {
         })))
     }
 
-    /// Whether the places of tasks are known and some node has several.
+    /// Whether the places of tasks are known and some node has several tasks.
     pub(crate) fn shares_nodes(&self) -> bool {
         let nodes: BTreeSet<usize> = self.0.threads.iter().map(|(node, _)| *node).collect();
         nodes.len() < self.0.threads.len()
@@ -46,7 +45,7 @@ impl Geometry {
     }
 }
 
-/// Arity of the trees of nodes where the places of tasks are not known.
+/// Arity of trees within a node if the places of tasks are unknown.
 const ARITY: usize = 4;
 
 impl Geometry {
@@ -64,7 +63,7 @@ impl Geometry {
             Some(places) => (places, self.0.arity),
             None => (vec![Place::default(); positions.len()], ARITY),
         };
-        // Neither no endpoint nor arity 0.
+        // There is an endpoint, and the arity is not 0.
         let Ok(domains) = Domains::led_by(&places, arity, first) else {
             return (None, Vec::new());
         };
@@ -159,7 +158,7 @@ mod tests {
                         }
                         assert_eq!(at, root);
                     }
-                    // Whoever talks out of a unit is alone in that.
+                    // Only one task of a unit communicates outside it.
                     for unit in [Unit::Core, Unit::Module, Unit::Processor] {
                         let own = |p: usize| (places[p].0, places[p].1.within(unit));
                         let mut speakers = BTreeMap::new();

@@ -63,8 +63,8 @@ impl Geometry {
         Self::endpoint_list(name, number, endpoints)
     }
 
-    /// The geometry that a configuration file gives, with its lists of algorithms (EP-5, EP-7, EP-8). What the lists
-    /// say decides which algorithm is chosen; collectives that have none keep the default list.
+    /// The geometry of a configuration file, with its lists of algorithms (EP-5, EP-7, EP-8). Collectives without a
+    /// list keep the default list.
     ///
     /// # Errors
     /// [`Error::Configured`].

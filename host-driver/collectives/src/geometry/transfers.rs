@@ -1,4 +1,4 @@
-//! What the endpoints of a geometry transfer in endpoint-parallel collectives (EP-10 to EP-12).
+//! Transfers of endpoint-parallel collectives (EP-10 to EP-12).
 
 use std::sync::{Arc, PoisonError};
 
@@ -11,17 +11,17 @@ use crate::transfer_schedule::{Served, TransferSchedule, Transit};
 /// Data that moves between two endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
-    /// Where it is.
+    /// Source rank.
     pub from: Endpoint,
-    /// Where it goes.
+    /// Destination rank.
     pub to: Endpoint,
-    /// How its packets find their way.
+    /// Routing of its packets.
     pub routing: Routing,
 }
 
 impl Geometry {
-    /// What the endpoints of the task at `root` do in an endpoint-parallel broadcast, scatter or gather. Who gets
-    /// data is the leaders of the other tasks.
+    /// Schedule of the endpoints of the task at `root` in an endpoint-parallel broadcast, scatter or gather. The
+    /// leaders of the other tasks get data.
     pub(crate) fn transfer_schedule(
         &self,
         root: usize,
@@ -51,7 +51,7 @@ impl Geometry {
             let root = self.ranks_of(root)[0];
             let mut schedule =
                 TransferSchedule::into(network, &nodes, &leaders.map(served).collect::<Vec<_>>());
-            // The root's own block stays where it is.
+            // The root's own block is not transferred.
             let parts = schedule.parts.iter_mut();
             parts.for_each(|part| part.retain(|share| share.rank != root));
             schedule.feeds.retain(|feed| feed.rank != Some(root));
@@ -71,8 +71,8 @@ impl Geometry {
         )
     }
 
-    /// Between which endpoints the endpoint-parallel broadcast, scatter or gather with the task at `root` as root
-    /// moves the data of a task, or a broadcast's data: what a checker of the load of links asks.
+    /// Endpoint pairs between which an endpoint-parallel broadcast, scatter or gather from `root` moves data, for
+    /// checks of link load.
     #[must_use]
     pub fn transfers(&self, root: usize, collective: Collective) -> Vec<Transfer> {
         let schedule = self.transfer_schedule(root, collective);

@@ -1,4 +1,4 @@
-//! Messages of collectives, as they arrive.
+//! Arrival of messages of collectives.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(super) fn arrive<P: Platform>(
     context: &Context<P>,
     arrival: &Arrival<'_>,
 ) -> Receive<P> {
-    // What has a header of the driver's has its data at its sender; the RTS that carries it has been charged.
+    // A message with a driver header has its data at its sender; its RTS is already charged.
     let announced = !arrival.header.is_empty();
     let bytes = match announced {
         true => arrival.header,
@@ -51,10 +51,10 @@ pub(super) fn arrive<P: Platform>(
     }
 }
 
-/// The header of a message, the data behind it, and what to do with it.
+/// Header, data and disposition of a message.
 ///
 /// # Errors
-/// A message that makes no sense, or that belongs to no collective that is under way or to come.
+/// A malformed message, or one whose collective is neither under way nor to come.
 fn understand<'a, P: Platform>(
     executor: &Arc<Executor<P>>,
     context: &Context<P>,
@@ -76,7 +76,7 @@ fn understand<'a, P: Platform>(
     if relevance != Relevance::Ended {
         return Ok((header, data, relevance));
     }
-    // The sender waits for what will not come: its collective ends, and here `advance` says so.
+    // The sender would wait forever: its collective ends, and `advance` reports the error here.
     if header.form == Form::Waits && is_on_tree(executor, &header) {
         executor.abandon_network(context, header.geometry);
     }
@@ -86,7 +86,7 @@ fn understand<'a, P: Platform>(
     Err(malformed(origin, "collective", sequence, expected))
 }
 
-/// Takes a message that has been understood.
+/// Handles a decoded message.
 fn take<P: Platform>(
     executor: &Arc<Executor<P>>,
     context: &Context<P>,
@@ -112,10 +112,10 @@ fn take<P: Platform>(
     }
 }
 
-/// What to do with a message.
+/// Disposition of a message.
 ///
 /// # Errors
-/// A rank that is not that of its sender.
+/// A rank that does not match the sender.
 fn relevance<P: Platform>(
     executor: &Executor<P>,
     header: &Header,
@@ -133,7 +133,7 @@ fn relevance<P: Platform>(
     })
 }
 
-/// Keeps a message until its time has come.
+/// Keeps a message until its collective begins or its receive is ready.
 fn keep<P: Platform>(executor: &Executor<P>, header: Header, data: Payload<'_, P>) {
     let data = data.into_owned();
     executor.messenger.counts.hold(data.len());
@@ -179,7 +179,7 @@ fn deliver<P: Platform>(
     }
 }
 
-/// How another member waits for something else.
+/// Disagreement with a member that has waited long.
 fn disagrees<P: Platform>(executor: &Executor<P>, header: &Header) -> Option<Error> {
     let error = executor.states.with(header.geometry, |state| {
         let (geometry, _) = state.joined.as_ref()?;
@@ -189,7 +189,7 @@ fn disagrees<P: Platform>(executor: &Executor<P>, header: &Header) -> Option<Err
     error.flatten()
 }
 
-/// Whether a collective that has ended here, and in which another member waits, is on the collective network at either.
+/// Whether an ended collective in which another member waits uses the collective network at either member.
 fn is_on_tree<P: Platform>(executor: &Executor<P>, header: &Header) -> bool {
     let ended = executor.states.with(header.geometry, |state| {
         let ended = state.history.ended(header.sequence);
@@ -198,7 +198,7 @@ fn is_on_tree<P: Platform>(executor: &Executor<P>, header: &Header) -> bool {
     ended == Some(true) || header.signature.is_on_tree()
 }
 
-/// Tells the others that a message does not belong to the collective that has ended here.
+/// Tells the others that a message does not match the collective completed here.
 fn deny<P: Platform>(executor: &Executor<P>, context: &Context<P>, header: &Header) {
     if let Some((geometry, rank)) = executor.states.joined(header.geometry) {
         let messenger = &executor.messenger;
@@ -207,7 +207,7 @@ fn deny<P: Platform>(executor: &Executor<P>, context: &Context<P>, header: &Head
     }
 }
 
-/// An error of the driver as `advance` reports it, where no done callback takes it.
+/// Driver error for `advance`, where no done callback takes one.
 fn malformed(
     origin: Endpoint,
     field: &'static str,

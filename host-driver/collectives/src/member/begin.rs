@@ -1,4 +1,4 @@
-//! The beginning of a collective at one member.
+//! Start of a collective at one member.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::schedule::schedule;
 use crate::selection::choose::Query;
 use crate::signature::Signature;
 
-/// What the choice of an algorithm for a request depends on.
+/// Query for the choice of an algorithm for a request.
 pub(super) fn query<'a, B: gyre_driver::DmaBuffer>(
     geometry: &'a Geometry,
     request: &Request<B>,
@@ -52,7 +52,7 @@ pub(super) fn signature<B: gyre_driver::DmaBuffer>(
         algorithm,
         initiator,
         reduction: request.reduction.kind(),
-        // A position, checked to be one.
+        // Checked to be a position.
         root: request.root as u32,
         bytes: request.bytes().map_or(u64::MAX, |bytes| bytes as u64),
     }
@@ -122,7 +122,7 @@ pub(super) fn begin<P: Platform>(
         return executor.give_up(context, key, error);
     }
     let called = call_others(executor, context, member, sequence, signature);
-    // One by messages too: a neighbour may take it for one in memory.
+    // Also for algorithms by messages: a disagreeing neighbour may expect one in memory.
     let watched = match neighbours.sharing().some {
         true => called.and_then(|()| executor.watch(context)),
         false => called,
@@ -131,13 +131,13 @@ pub(super) fn begin<P: Platform>(
         return executor.give_up(context, key, error);
     }
     executor.run(context, key, first);
-    // Receives whose turn has come have taken what was there; the rest must at least be expected.
+    // Ready receives have taken their messages; the rest must at least be expected.
     if let Some(error) = unexpected(executor, key) {
         executor.give_up(context, key, error);
     }
 }
 
-/// Memory of `bytes` bytes that steps write before they read it: that of a collective before, if it is long enough.
+/// Scratch memory of `bytes` bytes, not cleared: that of an earlier collective if long enough.
 fn scratch<P: Platform>(
     executor: &Executor<P>,
     context: &Context<P>,
@@ -157,7 +157,7 @@ fn scratch<P: Platform>(
     Ok(scratch.map_err(gyre_driver::Error::from)?)
 }
 
-/// What is wrong with the messages that wait for their turn.
+/// First fault among the early messages of a collective.
 fn unexpected<P: Platform>(executor: &Executor<P>, (number, sequence): Key) -> Option<Error> {
     let fault = executor.states.with(number, |state| {
         let (geometry, _) = state.joined.as_ref()?;
@@ -171,7 +171,7 @@ fn unexpected<P: Platform>(executor: &Executor<P>, (number, sequence): Key) -> O
     fault.flatten()
 }
 
-/// Tells members that follow about a collective that not all post (EP-9).
+/// Notifies following members of a collective that not all post (EP-9).
 fn call_others<P: Platform>(
     executor: &Executor<P>,
     context: &Context<P>,
@@ -187,13 +187,14 @@ fn call_others<P: Platform>(
     Ok(())
 }
 
-/// The ranks that the member with rank `rank` calls.
+/// Ranks that the member with rank `rank` notifies.
 fn called(geometry: &Geometry, rank: u32, signature: &Signature) -> Vec<u32> {
     let root = geometry.ranks_of(signature.root as usize);
     let count = geometry.endpoints().len() as u32;
     match signature.initiator {
         Initiator::All => Vec::new(),
-        // Data of the root reaches everybody; on the collective network it would come too early, in memory unasked.
+        // Data of the root notifies all members, but not over the collective network (too early) or in shared memory
+        // (nobody looks).
         Initiator::Root
             if !signature.is_silent()
                 && matches!(
@@ -204,7 +205,7 @@ fn called(geometry: &Geometry, rank: u32, signature: &Signature) -> Vec<u32> {
             Vec::new()
         }
         Initiator::Root => {
-            // A binomial tree of the ranks, counted from the root's leader.
+            // Binomial tree of the ranks, counted from the root's leader.
             let distance = (rank + count - root[0]) % count;
             let below = match distance {
                 0 => count.next_power_of_two(),

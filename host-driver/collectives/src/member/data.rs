@@ -1,4 +1,4 @@
-//! Bytes that copies and combinations read and write.
+//! Operands of copies and combinations.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use crate::error::Error;
 use crate::node::memory::NodeMemory;
 use crate::schedule::steps::Slice;
 
-/// Bytes of a buffer or of the node's segment. Copies are charged by the caller.
+/// Bytes of a buffer or of the node's segment. The caller charges copies.
 pub(super) enum Data<P: Platform> {
     Buffer(BufferRange<P::Buffer>),
     Memory(Arc<NodeMemory<P>>, Slice),
 }
 
 impl<P: Platform> Data<P> {
-    /// All the bytes.
+    /// Reads all bytes.
     pub fn read(&self) -> Result<Vec<u8>, Error> {
         match self {
             Self::Buffer(range) => {
@@ -33,7 +33,7 @@ impl<P: Platform> Data<P> {
         }
     }
 
-    /// Writes all the bytes.
+    /// Writes all bytes.
     pub fn write(&self, data: &[u8]) -> Result<(), Error> {
         match self {
             Self::Buffer(range) => Ok(range.write(0, data).map_err(gyre_driver::Error::from)?),

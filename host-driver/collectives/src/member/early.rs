@@ -1,4 +1,4 @@
-//! Messages that have come before their time.
+//! Early messages: their collective or receive is not ready.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use super::payload::Payload;
 use crate::header::Header;
 use crate::signature::Signature;
 
-/// A message that nothing waits for yet.
+/// An early message.
 pub(super) struct Early<P: Platform> {
     pub header: Header,
     pub data: Payload<'static, P>,
 }
 
-/// Messages that nothing waits for yet, by the number of their collective.
+/// Early messages, by the number of their collective.
 pub(super) struct EarlyMessages<P: Platform>(BTreeMap<u32, Vec<Early<P>>>);
 
 impl<P: Platform> Default for EarlyMessages<P> {
@@ -24,17 +24,17 @@ impl<P: Platform> Default for EarlyMessages<P> {
 }
 
 impl<P: Platform> EarlyMessages<P> {
-    /// Keeps a message until its time has come.
+    /// Keeps a message.
     pub fn keep(&mut self, early: Early<P>) {
         self.0.entry(early.header.sequence).or_default().push(early);
     }
 
-    /// Takes out the messages of a collective.
+    /// Removes the messages of a collective.
     pub fn take_all(&mut self, sequence: u32) -> Vec<Early<P>> {
         self.0.remove(&sequence).unwrap_or_default()
     }
 
-    /// Takes out a message with data of a collective by its rank and tag.
+    /// Removes a data message of a collective by rank and tag.
     pub fn take(&mut self, sequence: u32, key: (u32, u32)) -> Option<Early<P>> {
         let list = self.0.get_mut(&sequence)?;
         let at = list.iter().position(|early| {
@@ -44,13 +44,12 @@ impl<P: Platform> EarlyMessages<P> {
         Some(list.remove(at))
     }
 
-    /// What a collective is, as its first message says.
+    /// Signature of a collective, from its first message.
     pub fn signature(&self, sequence: u32) -> Option<Signature> {
         Some(self.0.get(&sequence)?.first()?.header.signature)
     }
 
-    /// The first fault that `fault` finds in the messages of a collective that begins. Those without data have said
-    /// what they had to say.
+    /// First fault that `fault` finds in the messages of a starting collective. Messages without data are dropped.
     pub fn begin<E>(&mut self, sequence: u32, fault: impl Fn(&Header) -> Option<E>) -> Option<E> {
         let list = self.0.get_mut(&sequence)?;
         let fault = list.iter().find_map(|early| fault(&early.header));

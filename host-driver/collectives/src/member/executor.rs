@@ -1,4 +1,4 @@
-//! The executor: carries out the steps of collectives whose turn has come, and ends collectives.
+//! Executor: runs ready steps of collectives, and ends collectives.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +23,7 @@ use crate::node::sharing::Sharing;
 use crate::node::turns::Turn;
 use crate::signature::Signature;
 
-/// Most bytes of scratch memory that are kept for the next collective of a geometry.
+/// Maximum bytes of scratch memory kept for the next collective of a geometry.
 const SPARE: usize = 4096;
 
 /// The collectives of a context.
@@ -32,9 +32,9 @@ pub(super) struct Executor<P: Platform> {
     pub messenger: Messenger,
     pub negotiation: Arc<Negotiation<P>>,
     watch: Watch,
-    /// A collective begins at its post: done callbacks wait for `advance`.
+    /// A collective is beginning within its post: done callbacks wait for `advance`.
     at_post: AtomicBool,
-    /// With what it enters the collective network first.
+    /// Its first instruction on the collective network.
     first: Mutex<Option<Instruction<P>>>,
 }
 
@@ -57,7 +57,7 @@ impl<P: Platform> StepEnd<P> for Executor<P> {
 }
 
 impl<P: Platform> Executor<P> {
-    /// No collectives yet; their messages have dispatch identifier `dispatch`.
+    /// An executor without collectives; their messages use dispatch identifier `dispatch`.
     pub fn new(dispatch: u8) -> Self {
         Self {
             states: States::default(),
@@ -69,13 +69,13 @@ impl<P: Platform> Executor<P> {
         }
     }
 
-    /// Whether a collective of a geometry could begin now, without any function of the program.
+    /// Whether a collective of a geometry could begin now without calling the program.
     pub fn has_turn(&self, number: u16) -> bool {
         let follows = self.states.with(number, |state| state.follow.is_some());
         follows == Some(false) && !self.negotiation.table.is_taking(number)
     }
 
-    /// Begins a collective at its post. Returns with what it enters the collective network, if that is one instruction.
+    /// Begins a collective within its post. Returns its instruction on the collective network, if it is exactly one.
     pub fn at_post(&self, begin: impl FnOnce()) -> Option<Instruction<P>> {
         self.at_post.store(true, Ordering::Relaxed);
         begin();
@@ -83,7 +83,7 @@ impl<P: Platform> Executor<P> {
         self.first.lock().take()
     }
 
-    /// Posts an instruction, or leaves it for the end of the post.
+    /// Posts an instruction, or keeps it for the end of the post.
     fn launch(
         &self,
         context: &Context<P>,
@@ -99,12 +99,12 @@ impl<P: Platform> Executor<P> {
         context.post(instruction)
     }
 
-    /// Tells the program how a collective has ended.
+    /// Reports the end of a collective to the program.
     pub fn tell(&self, context: &Context<P>, done: Option<Done<P>>, result: Result<(), Error>) {
         let Some(done) = done else { return };
         if self.at_post.load(Ordering::Relaxed) {
             let call = move |context: &Context<P>| done(context, result);
-            // Who posts uses the context: it is not destroyed meanwhile.
+            // The poster holds the context, so it is not destroyed meanwhile.
             let _ = context.post(Instruction::Call(Box::new(call)));
             return;
         }
@@ -112,13 +112,13 @@ impl<P: Platform> Executor<P> {
         done(context, result);
     }
 
-    /// What the choice of an algorithm depends on: the routes of a geometry, and how its endpoints share nodes.
+    /// Routes of a geometry, and how its endpoints share nodes.
     pub fn network(&self, number: u16) -> (RoutesTaken, Sharing) {
         let taken = self.negotiation.table.taken(number);
         (taken, self.states.neighbours(number).sharing())
     }
 
-    /// Carries out steps, and those whose turn comes by that.
+    /// Runs steps, and those that become ready.
     pub fn run(self: &Arc<Self>, context: &Context<P>, key: Key, mut ready: Vec<usize>) {
         while !ready.is_empty() {
             let mut next = Vec::new();
@@ -144,7 +144,7 @@ impl<P: Platform> Executor<P> {
         }
     }
 
-    /// Carries out a step. Returns whether it has ended.
+    /// Starts a step. Returns whether it is complete.
     fn step(self: &Arc<Self>, context: &Context<P>, key: Key, step: usize) -> Result<bool, Error> {
         match self.steps(context, key).carry_out(step)? {
             Progress::Ended => Ok(true),
@@ -153,7 +153,7 @@ impl<P: Platform> Executor<P> {
         }
     }
 
-    /// Notes the end of a step. Returns those whose turn has come.
+    /// Marks a step as ended. Returns the steps that become ready.
     fn end_step(&self, (number, sequence): Key, step: usize) -> Vec<usize> {
         let ready = self.states.with(number, |state| {
             Some(state.running.get_mut(&sequence)?.end(step))
@@ -161,7 +161,7 @@ impl<P: Platform> Executor<P> {
         ready.flatten().unwrap_or_default()
     }
 
-    /// Stores a message for a collective under way, or has its data fetched.
+    /// Stores a message for a collective under way, or fetches its data.
     pub fn store(
         self: &Arc<Self>,
         context: &Context<P>,
@@ -173,7 +173,7 @@ impl<P: Platform> Executor<P> {
         self.step_ended(context, key, ended);
     }
 
-    /// Enters the collective network with the steps whose turn has come.
+    /// Starts the ready steps on the collective network.
     fn enter(self: &Arc<Self>, context: &Context<P>, number: u16) -> Result<(), Error> {
         let routes = || self.negotiation.table.routes(number);
         let mut alone = true;
@@ -192,7 +192,7 @@ impl<P: Platform> Executor<P> {
         Ok(())
     }
 
-    /// Looks whether the steps that wait for others in memory can be carried out. Returns whether some could.
+    /// Retries steps that wait in memory. Returns whether some completed.
     pub fn look_in_memory(self: &Arc<Self>, context: &Context<P>) -> bool {
         let mut found = false;
         for (number, memory) in memory::waiting(&self.states) {
@@ -229,7 +229,7 @@ impl<P: Platform> Executor<P> {
         let ended = memory::end(&self.states, context, key, &operation.memory_peers());
         let Operation { scratch, done, .. } = *operation;
         if let Some(block) = scratch.into_block().filter(|block| block.len() <= SPARE) {
-            // What it takes the place of is given back when nothing is locked.
+            // The replaced buffer is dropped outside the lock.
             let spare = self
                 .states
                 .with(number, |state| core::mem::replace(&mut state.spare, block));
@@ -242,7 +242,7 @@ impl<P: Platform> Executor<P> {
         self.ended(context, number, done, result, (turn, false));
     }
 
-    /// Gives a collective up for a reason found here, and tells all other members.
+    /// Abandons a collective for a local error, and tells all other members.
     pub fn give_up(self: &Arc<Self>, context: &Context<P>, key: Key, error: Error) {
         if let Some((geometry, rank, signature)) = self.states.signature(key) {
             let member = (&geometry, rank);
@@ -251,10 +251,10 @@ impl<P: Platform> Executor<P> {
         }
     }
 
-    /// Ends a collective that another member has given up.
+    /// Ends a collective that another member has abandoned.
     pub fn given_up(self: &Arc<Self>, context: &Context<P>, header: &Header) {
         let (number, sequence) = (header.geometry, header.sequence);
-        // A geometry that has not been joined has no collective under way that could report the error.
+        // Without membership, no collective is under way that could report the error.
         let joined = self.states.joined(number);
         let error = match &joined {
             Some((geometry, _)) => gave_up(geometry, sequence, header.from),
@@ -264,8 +264,7 @@ impl<P: Platform> Executor<P> {
         self.fail(context, (number, sequence), by, error);
     }
 
-    /// Ends a collective with an error, and the others on the collective network: what one leaves there holds up the
-    /// rest.
+    /// Ends a collective with an error, and all others on the collective network: its leftovers there block them.
     fn fail(self: &Arc<Self>, context: &Context<P>, key: Key, by: (u32, Signature), error: Error) {
         let (number, sequence) = key;
         self.drop_early(key);
@@ -291,7 +290,7 @@ impl<P: Platform> Executor<P> {
         );
     }
 
-    /// Reports the end of a collective, and goes on with those that have waited for it.
+    /// Reports the end of a collective, and continues those that have waited for it.
     fn ended(
         self: &Arc<Self>,
         context: &Context<P>,
@@ -310,7 +309,7 @@ impl<P: Platform> Executor<P> {
         self.leave(context, number);
     }
 
-    /// Drops the messages that have come for a collective.
+    /// Drops the early messages of a collective.
     pub fn drop_early(&self, (number, sequence): Key) {
         let early = self
             .states
@@ -323,7 +322,7 @@ impl<P: Platform> Executor<P> {
         }
     }
 
-    /// Gives up what is under way on the routes of a geometry: they hold what a failed collective has left.
+    /// Abandons all collectives on the routes of a geometry, which hold leftovers of a failed one.
     pub fn abandon_network(self: &Arc<Self>, context: &Context<P>, number: u16) {
         let Some((geometry, rank)) = self.states.joined(number) else {
             return;
@@ -343,7 +342,7 @@ impl<P: Platform> Executor<P> {
         }
     }
 
-    /// Gives the routes of a geometry back, if that was asked for and nothing under way uses them.
+    /// Releases the routes of a geometry, if requested and no collective uses them.
     pub fn leave(self: &Arc<Self>, context: &Context<P>, number: u16) {
         let known = self.states.with(number, |state| {
             let (geometry, rank) = state.joined.as_ref()?;
@@ -357,7 +356,7 @@ impl<P: Platform> Executor<P> {
         }
     }
 
-    /// Looks later at what waits now.
+    /// Schedules a check of waiting collectives.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -366,7 +365,7 @@ impl<P: Platform> Executor<P> {
         self.watch.arm(context, move |context| this.look(context))
     }
 
-    /// Tells the others of what has been waiting since the last look.
+    /// Sends signatures of collectives that have waited since the last check.
     fn look(self: &Arc<Self>, context: &Context<P>) {
         self.watch.disarm();
         let (waiting, more) = watch::look(&self.states);
@@ -381,13 +380,13 @@ impl<P: Platform> Executor<P> {
             }
         }
         if more {
-            // A context that is being destroyed watches no more.
+            // A context under destruction schedules no further checks.
             let _ = self.watch(context);
         }
     }
 }
 
-/// The error of a collective that the member with rank `rank` has given up.
+/// Error of a collective abandoned by the member with rank `rank`.
 pub(super) fn gave_up(geometry: &Geometry, sequence: u32, rank: u32) -> Error {
     Error::GivenUp {
         geometry: geometry.name().into(),

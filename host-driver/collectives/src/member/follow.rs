@@ -1,4 +1,4 @@
-//! Collectives that a member follows in (EP-9).
+//! Collectives that a member joins by its follow callback (EP-9).
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::callback::{Call, Follow, FollowFn};
 use crate::geometry::Geometry;
 use crate::signature::Signature;
 
-/// A collective that this member is to follow in.
+/// A collective that this member follows.
 struct Next<P: Platform> {
     geometry: Geometry,
     rank: u32,
@@ -20,7 +20,7 @@ struct Next<P: Platform> {
     callback: FollowFn<P>,
 }
 
-/// Begins the collectives that this member is to follow, in their order.
+/// Begins the collectives that this member follows, in order.
 pub(super) fn follow<P: Platform>(executor: &Arc<Executor<P>>, context: &Context<P>, number: u16) {
     while let Some(mut next) = next(executor, number) {
         let signature = next.signature;
@@ -62,14 +62,14 @@ pub(super) fn follow<P: Platform>(executor: &Arc<Executor<P>>, context: &Context
             }
             continue;
         }
-        // What the member brings along is compared with what the others say like any other call.
+        // The member's arguments are compared with the others' as in any call.
         let own = self::signature(&request, signature.algorithm, signature.initiator);
         begin(executor, context, number, own, request, done);
     }
 }
 
-/// The next collective, if messages say that this member is to follow and it has a callback for that,
-/// which is taken out while it runs.
+/// Next collective that messages ask this member to follow, with the follow callback, which is taken out while it
+/// runs.
 fn next<P: Platform>(executor: &Executor<P>, number: u16) -> Option<Next<P>> {
     if executor.negotiation.table.is_taking(number) {
         return None;

@@ -1,34 +1,34 @@
-//! The numbers of a geometry's collectives: which is next, which have ended, which were given up.
+//! Sequence numbers of a geometry's collectives: the next, completed ones, abandoned ones.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::header::{Form, Header};
 use crate::signature::Signature;
 
-/// Ended collectives of a geometry whose signatures are known.
+/// Number of completed collectives whose signatures are kept.
 const REMEMBERED: usize = 16;
 
-/// What to do with a message.
+/// Disposition of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relevance {
-    /// It belongs to a collective under way.
+    /// Its collective is under way.
     Running,
     /// Its collective has not begun here.
     Early,
-    /// Nobody needs it any more.
+    /// It is obsolete.
     Late,
-    /// Its collective has ended here without it: the members do not agree.
+    /// Its collective has ended here without it: the members disagree.
     Ended,
 }
 
-/// The collectives of a geometry so far.
+/// Record of a geometry's collectives.
 #[derive(Debug, Default)]
 pub(super) struct History {
     /// Number of the next collective.
     next: u32,
-    /// Collectives that were given up, and by which rank: what still comes for them is dropped.
+    /// Abandoned collectives with the rank that gave them up; later messages for them are dropped.
     failed: BTreeMap<u32, (u32, Signature)>,
-    /// The last that have ended.
+    /// The latest completed collectives.
     ended: VecDeque<(u32, Signature)>,
 }
 
@@ -38,14 +38,14 @@ impl History {
         self.next
     }
 
-    /// Takes the next number. Returns it with the rank that has given the collective up already.
+    /// Takes the next number. Returns it with the rank that has already given the collective up, if any.
     pub fn take_next(&mut self) -> (u32, Option<u32>) {
         let sequence = self.next;
         self.next = self.next.wrapping_add(1);
         (sequence, self.failed.get(&sequence).map(|(rank, _)| *rank))
     }
 
-    /// Leaves out collectives that this member was to follow in, and that were given up before it could.
+    /// Skips collectives that this member should follow but that were given up first.
     pub fn skip_failed(&mut self, follows: impl Fn(&Signature) -> bool) {
         while let Some((_, signature)) = self.failed.get(&self.next)
             && follows(signature)
@@ -65,7 +65,7 @@ impl History {
         self.failed.insert(sequence, by);
     }
 
-    /// Remembers a collective that has ended here, for those that still wait.
+    /// Remembers a collective completed here, for members that still wait.
     pub fn end(&mut self, sequence: u32, signature: Signature) {
         if self.ended.len() == REMEMBERED {
             self.ended.pop_front();
@@ -73,14 +73,14 @@ impl History {
         self.ended.push_back((sequence, signature));
     }
 
-    /// What a collective was that has ended here, if it is remembered.
+    /// Signature of a completed collective, if it is remembered.
     pub fn ended(&self, sequence: u32) -> Option<&Signature> {
         let mut ended = self.ended.iter();
         let (_, signature) = ended.find(|(number, _)| *number == sequence)?;
         Some(signature)
     }
 
-    /// What to do with a message; `running` says whether its collective is under way.
+    /// Disposition of a message; `running`: its collective is under way.
     pub fn relevance(&self, header: &Header, running: bool) -> Relevance {
         let sequence = header.sequence;
         if self.failed.contains_key(&sequence) {

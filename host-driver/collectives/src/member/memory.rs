@@ -1,4 +1,4 @@
-//! The memory of a member's node: opened by the first collective that works there, and told which collectives end.
+//! Shared memory of a member's node: opened by the first collective that uses it, and told of ended collectives.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::node::neighbours::Neighbours;
 use crate::node::steps::MemoryPeers;
 use crate::node::turns::Turn;
 
-/// Opens the memory of the member's node, if the collective is the first that uses it.
+/// Opens the memory of the member's node for the first collective that uses it.
 ///
 /// # Errors
 /// As [`NodeMemory::open`].
@@ -33,7 +33,7 @@ pub(super) fn open<P: Platform>(
     Ok(memory)
 }
 
-/// The geometries with steps that wait for other members in memory, and that memory.
+/// Geometries with steps that wait in memory, with that memory.
 pub(super) fn waiting<P: Platform>(states: &States<P>) -> Vec<(u16, Arc<NodeMemory<P>>)> {
     let mut waiting = Vec::new();
     states.each(|number, state| {
@@ -43,7 +43,7 @@ pub(super) fn waiting<P: Platform>(states: &States<P>) -> Vec<(u16, Arc<NodeMemo
     waiting
 }
 
-/// Ends a collective. Returns the one whose turn it is in memory.
+/// Ends a collective. Returns the next one in memory.
 ///
 /// # Errors
 /// [`Error::Driver`].
@@ -61,8 +61,8 @@ pub(super) fn end<P: Platform>(
     Ok(turn)
 }
 
-/// Takes out a collective that was given up, here or by others. Returns the one whose turn it is in memory. What fails
-/// here besides changes nothing: the collective has ended with an error.
+/// Removes an abandoned collective. Returns the next one in memory. Further failures are ignored, since the
+/// collective has already ended with an error.
 pub(super) fn give_up<P: Platform>(
     states: &States<P>,
     context: &Context<P>,
@@ -74,8 +74,8 @@ pub(super) fn give_up<P: Platform>(
     turn.unwrap_or_default()
 }
 
-/// Tells neighbours of collectives that were given up, as far as those before them have ended. One that cannot
-/// be told finds out when it waits.
+/// Releases abandoned collectives to neighbours once all earlier ones have ended. An unreachable neighbour finds out
+/// when it waits.
 pub(super) fn pass_left<P: Platform>(states: &States<P>, context: &Context<P>, number: u16) {
     let known = states.with(number, |state| (state.memory.clone(), state.history.next()));
     if let Some((Some(memory), next)) = known {

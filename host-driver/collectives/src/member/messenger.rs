@@ -1,4 +1,4 @@
-//! Messages of collectives, as they are sent.
+//! Sending of messages of collectives.
 
 use gyre_driver::{
     BufferRange, Context, DoneFn, Endpoint, Op, Platform, SendImmediate, SendMessage, SendProtocol,
@@ -47,8 +47,8 @@ impl Messenger {
         })?)
     }
 
-    /// Announces data, which the receiver fetches when the turn of its receive has come. `done` is called when it has, or
-    /// has used the message up: that says nothing about the collective.
+    /// Announces data, which the receiver fetches when its receive is ready. `done` is called when the data is
+    /// fetched or discarded, whatever becomes of the collective.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -60,7 +60,7 @@ impl Messenger {
         data: BufferRange<P::Buffer>,
         done: DoneFn<P>,
     ) -> Result<(), Error> {
-        // The RTS that carries the header is charged where it is built.
+        // The driver charges the RTS that carries the header.
         self.counts.count(|stats| stats.messages += 1);
         Ok(context.send(SendMessage {
             header: header.encode().into_vec(),
@@ -71,8 +71,8 @@ impl Messenger {
         })?)
     }
 
-    /// Sends all members but the one with rank `rank` the message that it has given a collective up. A member that
-    /// cannot be told that cannot be told the collective either: its own error will say so.
+    /// Tells all other members that the member with rank `rank` has given a collective up. Send errors are ignored:
+    /// an unreachable member gets an error of its own.
     pub fn give_up<P: Platform>(
         &self,
         context: &Context<P>,

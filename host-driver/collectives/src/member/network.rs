@@ -14,11 +14,10 @@ use crate::error::Error;
 use crate::schedule::steps::{Action, Slice};
 use crate::signature::Signature;
 
-/// Makes what enters the collective network, given its done callback.
+/// Makes the instruction for the collective network, given its done callback.
 pub(super) type Entry<P> = Box<dyn FnOnce(DoneFn<P>) -> Instruction<P> + Send>;
 
-/// Takes out the next step of a geometry that enters the collective network, if its turn has come; `routes` are the
-/// node's.
+/// Takes out the next step of a geometry for the collective network, if it is ready; `routes` are the node's.
 ///
 /// # Errors
 /// [`Error::Driver`].
@@ -65,7 +64,7 @@ fn entry<P: Platform>(
     let broadcast = (CollOp::Broadcast, CollType::U32);
     let (op, data) = match collective {
         Collective::Broadcast => broadcast,
-        // A condition of the algorithm.
+        // Guaranteed by the algorithm's conditions.
         _ => tree_operation(reduction).unwrap_or(broadcast),
     };
     let node = |to: u32| {

@@ -1,4 +1,4 @@
-//! A collective under way at one member: which steps of its schedule have ended.
+//! A collective under way at one member: progress through the steps of its schedule.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,15 +26,15 @@ pub(super) struct Operation<P: Platform> {
     waits: Vec<usize>,
     /// Steps that wait for each step.
     waiters: Vec<Vec<usize>>,
-    /// Steps that have not ended.
+    /// Unfinished steps.
     left: usize,
-    /// Receives that nothing has come for, by (rank, tag).
+    /// Receives without a message, by (rank, tag).
     expected: BTreeMap<(u32, u32), Expected>,
     send: BufferRange<P::Buffer>,
     receive: BufferRange<P::Buffer>,
     pub scratch: BufferRange<P::Buffer>,
     pub done: Option<Done<P>>,
-    /// How often it has been found waiting on the tree.
+    /// Looks that found it waiting on the collective network.
     pub looks: u32,
 }
 
@@ -42,19 +42,19 @@ pub(super) struct Operation<P: Platform> {
 #[derive(Debug, Clone, Copy)]
 struct Expected {
     step: usize,
-    /// Its turn has come: what arrives may be stored.
+    /// Ready: arriving data may be stored.
     ready: bool,
-    /// Where; `None` to drop it.
+    /// Destination; `None` to drop the data.
     into: Option<Slice>,
-    /// How it comes if it is fetched.
+    /// Routing of a fetch.
     routing: Routing,
-    /// Bytes that have come so far, of a message in parts.
+    /// Bytes received so far, of a message in parts.
     arrived: usize,
 }
 
-/// Where a message goes.
+/// Destination of a message.
 pub(super) struct Destination<P: Platform> {
-    /// The step that ends by it, if nothing of it is still to come.
+    /// Step that ends with this message, if it is the last part.
     pub step: Option<usize>,
     /// `None` to drop it.
     pub into: Option<BufferRange<P::Buffer>>,
@@ -115,13 +115,13 @@ impl<P: Platform> Operation<P> {
         }
     }
 
-    /// Steps that wait for nothing.
+    /// Steps without predecessors.
     pub fn first(&self) -> Vec<usize> {
         let steps = 0..self.waits.len();
         steps.filter(|&step| self.waits[step] == 0).collect()
     }
 
-    /// Steps that enter the collective network, in their order.
+    /// Steps on the collective network, in order.
     pub fn network_steps(&self) -> Vec<usize> {
         let steps = self.schedule.steps.iter().enumerate();
         let enters = |action| matches!(action, Action::TreeBarrier | Action::TreeTransfer { .. });
@@ -131,12 +131,12 @@ impl<P: Platform> Operation<P> {
             .collect()
     }
 
-    /// The other members of the node that work with this one in memory.
+    /// Members of the node that share memory with this one in the collective.
     pub fn memory_peers(&self) -> Arc<MemoryPeers> {
         Arc::clone(&self.memory_peers)
     }
 
-    /// The place of a slice for copies and combinations; `memory` is that of the node, if the member uses it.
+    /// Operand that a slice names; `memory` is the node's, if the member uses it.
     pub fn place(
         &self,
         slice: Slice,
@@ -148,17 +148,17 @@ impl<P: Platform> Operation<P> {
         }
     }
 
-    /// How data is combined.
+    /// Reduction of the collective.
     pub fn reduction(&self) -> Reduction {
         self.reduction.clone()
     }
 
-    /// What a step does.
+    /// Action of a step.
     pub fn action(&self, step: usize) -> Action {
         self.schedule.steps[step].action
     }
 
-    /// Notes the end of a step; returns those whose turn has come by it.
+    /// Marks a step as ended; returns the steps that become ready.
     pub fn end(&mut self, step: usize) -> Vec<usize> {
         self.left -= 1;
         let mut ready = Vec::new();
@@ -176,20 +176,20 @@ impl<P: Platform> Operation<P> {
         self.left == 0
     }
 
-    /// Notes that the turn of a receive has come.
+    /// Marks a receive as ready.
     pub fn expect(&mut self, key: (u32, u32)) {
         if let Some(expected) = self.expected.get_mut(&key) {
             expected.ready = true;
         }
     }
 
-    /// How a message is of another collective than this.
+    /// Difference between a message's collective and this one.
     pub fn disagrees(&self, geometry: &Geometry, header: &Header) -> Option<Error> {
         let difference = self.signature.difference(&header.signature);
         difference.map(|difference| disagreement(geometry, header, difference))
     }
 
-    /// What is wrong with a message: another collective than this, or one that no receive waits for.
+    /// Fault of a message: another collective, or no receive waits for it.
     pub fn fault(&self, geometry: &Geometry, header: &Header) -> Option<Error> {
         self.disagrees(geometry, header).or_else(|| {
             let expected = self.expected.contains_key(&(header.from, header.tag));
@@ -198,8 +198,8 @@ impl<P: Platform> Operation<P> {
         })
     }
 
-    /// Takes `bytes` bytes of a message for the receive that waits for it, which expects nothing more when all of them
-    /// have come. Returns where they go; `None` when the turn of the receive has not come.
+    /// Accounts `bytes` bytes of a message to the receive that waits for it. Returns their destination; `None` if the
+    /// receive is not ready.
     ///
     /// # Errors
     /// [`Error::Disagreement`] about the collective or the length of the message.
@@ -245,7 +245,7 @@ impl<P: Platform> Operation<P> {
         }))
     }
 
-    /// The bytes that a slice names.
+    /// Bytes that a slice names.
     pub fn range(&self, slice: Slice) -> Result<BufferRange<P::Buffer>, gyre_driver::Error> {
         if slice.len == 0 {
             return Ok(BufferRange::empty());
@@ -261,7 +261,7 @@ impl<P: Platform> Operation<P> {
     }
 }
 
-/// The error of a member that does not agree with the sender of a message: (field, ours, theirs).
+/// Disagreement with the sender of a message: (field, ours, theirs).
 pub(super) fn disagreement(
     geometry: &Geometry,
     header: &Header,

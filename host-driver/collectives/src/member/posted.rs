@@ -1,4 +1,4 @@
-//! Collectives that a member has posted, until they begin.
+//! Posted collectives that have not begun.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::request::Request;
 pub(super) struct Posted<P: Platform> {
     pub geometry: Geometry,
     pub initiator: Initiator,
-    /// By its name, or `None`: what the list says.
+    /// Named algorithm, or `None` for the geometry's choice.
     pub algorithm: Option<Algorithm>,
     pub request: Request<P::Buffer>,
     pub done: Option<Done<P>>,
 }
 
 impl<P: Platform> Posted<P> {
-    /// Chooses its algorithm and begins it, and what follows it.
+    /// Chooses the algorithm and begins the collective, then any that this member follows.
     pub fn begin(self, executor: &Arc<Executor<P>>, context: &Context<P>) {
         let Self {
             geometry,

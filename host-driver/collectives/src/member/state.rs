@@ -1,4 +1,4 @@
-//! The geometries of a context, and what is under way on them.
+//! The geometries of a context, and their collectives under way.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,15 +27,15 @@ pub(super) struct State<P: Platform> {
     pub history: History,
     pub running: BTreeMap<u32, Box<Operation<P>>>,
     pub early: EarlyMessages<P>,
-    /// Taken out while it is called.
+    /// Taken out during its call.
     pub follow: Option<FollowFn<P>>,
     /// The endpoints that share nodes.
     pub neighbours: Arc<Neighbours>,
-    /// The memory of the member's node, once a collective has used it.
+    /// Shared memory of the member's node, once a collective has used it.
     pub memory: Option<Arc<NodeMemory<P>>>,
     /// Steps that enter the collective network.
     pub order: Order,
-    /// Scratch memory of a collective that has ended, for the next one; empty without.
+    /// Scratch memory kept for the next collective; may be empty.
     pub spare: BufferRange<P::Buffer>,
 }
 
@@ -56,12 +56,12 @@ impl<P: Platform> Default for State<P> {
 }
 
 impl<P: Platform> State<P> {
-    /// Whether this member follows in a collective that others post.
+    /// Whether this member follows a collective that others post.
     pub fn follows(&self, signature: &Signature) -> bool {
         follows(self.joined.as_ref(), signature)
     }
 
-    /// Leaves out collectives that this member was to follow in, and that were given up before it could.
+    /// Skips collectives that this member should follow but that were given up first.
     pub fn skip_failed(&mut self) {
         let joined = self.joined.as_ref();
         self.history
@@ -81,9 +81,9 @@ fn follows(joined: Option<&(Geometry, u32)>, signature: &Signature) -> bool {
     }
 }
 
-/// The geometries of a context, by number. Callbacks of `advance` alone change them, and callbacks of a context do not
-/// overlap; the lock is for threads that join geometries or ask about them meanwhile. It is never held across a
-/// callback or a call of the platform.
+/// The geometries of a context, by number. Only callbacks of `advance` change them, and these do not overlap in a
+/// context; the lock serves threads that join or query geometries meanwhile. It is never held across a callback or a
+/// platform call.
 pub(super) struct States<P: Platform>(Mutex<BTreeMap<u16, State<P>>>);
 
 impl<P: Platform> Default for States<P> {
@@ -93,17 +93,17 @@ impl<P: Platform> Default for States<P> {
 }
 
 impl<P: Platform> States<P> {
-    /// Works with a geometry; makes an empty one of a number that is not known.
+    /// Works with a geometry, which is created empty if unknown.
     pub fn entry<R>(&self, number: u16, work: impl FnOnce(&mut State<P>) -> R) -> R {
         work(self.0.lock().entry(number).or_default())
     }
 
-    /// Takes a geometry out, with all that is known of it.
+    /// Removes a geometry with its state.
     pub fn remove(&self, number: u16) -> Option<State<P>> {
         self.0.lock().remove(&number)
     }
 
-    /// Works with a geometry, if it is known.
+    /// Works with a known geometry.
     pub fn with<R>(&self, number: u16, work: impl FnOnce(&mut State<P>) -> R) -> Option<R> {
         self.0.lock().get_mut(&number).map(work)
     }
@@ -115,7 +115,7 @@ impl<P: Platform> States<P> {
         }
     }
 
-    /// A geometry that has been joined, and this context's rank.
+    /// A joined geometry and this context's rank.
     pub fn joined(&self, number: u16) -> Option<(Geometry, u32)> {
         self.with(number, |state| state.joined.clone()).flatten()
     }
@@ -126,12 +126,12 @@ impl<P: Platform> States<P> {
         neighbours.unwrap_or_default()
     }
 
-    /// The memory of the member's node, if a collective has used it.
+    /// Shared memory of the member's node, if a collective has used it.
     pub fn memory(&self, number: u16) -> Option<Arc<NodeMemory<P>>> {
         self.with(number, |state| state.memory.clone()).flatten()
     }
 
-    /// The collective that is under way under a number, and the member's rank and geometry.
+    /// Geometry, rank and signature of a collective under way.
     pub fn signature(&self, (number, sequence): Key) -> Option<(Geometry, u32, Signature)> {
         self.with(number, |state| {
             let (geometry, rank) = state.joined.clone()?;

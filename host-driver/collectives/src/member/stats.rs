@@ -4,29 +4,29 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// Counts of a context's collectives so far.
+/// Counts of a context's collectives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Collectives that have ended.
+    /// Completed collectives.
     pub ended: u64,
     /// Messages sent, announcements included.
     pub messages: u64,
     /// Bytes of data sent or fetched from here.
     pub sent_bytes: u64,
-    /// Messages whose data was dropped because another endpoint of the task has it.
+    /// Messages whose data was dropped because another endpoint of the task stores it.
     pub discarded: u64,
-    /// Messages that arrived before their receive's turn.
+    /// Messages that arrived before their receive was ready.
     pub early: u64,
-    /// Most bytes of data held in such messages at once.
+    /// Maximum bytes held in such messages at once.
     pub held_bytes: usize,
 }
 
-/// The counts, and the bytes held at present. Clones are handles to the same.
+/// The counts, and the bytes held at present. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counts(Arc<Mutex<(Stats, usize)>>);
 
 impl Counts {
-    /// The counts so far.
+    /// Current counts.
     pub fn stats(&self) -> Stats {
         self.0.lock().0
     }
@@ -44,7 +44,7 @@ impl Counts {
         stats.held_bytes = stats.held_bytes.max(*held);
     }
 
-    /// Counts `bytes` bytes of early messages as held no longer.
+    /// Subtracts `bytes` bytes of released early messages.
     pub fn release(&self, bytes: usize) {
         self.0.lock().1 -= bytes;
     }

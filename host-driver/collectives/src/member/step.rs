@@ -1,4 +1,4 @@
-//! Steps of schedules, as a member carries them out.
+//! Execution of schedule steps at a member.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::header::{Form, Header};
 use crate::node::steps::MemoryStep;
 use crate::schedule::steps::{Action, Slice};
 
-/// Is told the ends of steps that end after they were carried out.
+/// Receives the ends of asynchronous steps.
 pub(super) trait StepEnd<P: Platform>: Sized + Send + Sync + 'static {
-    /// The collective `key` goes on: a step has ended, or a part of one (`None`), or it failed.
+    /// A step of collective `key` has ended, or a part of one (`None`), or it failed.
     fn step_ended(
         self: &Arc<Self>,
         context: &Context<P>,
@@ -27,14 +27,14 @@ pub(super) trait StepEnd<P: Platform>: Sized + Send + Sync + 'static {
     );
 }
 
-/// How far a step is.
+/// State of a step after it was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// It has ended.
+    /// Complete.
     Ended,
-    /// It ends later.
+    /// Completes later.
     Waits,
-    /// It enters the collective network when those before it have.
+    /// Enters the collective network after the steps before it.
     Enters,
 }
 
@@ -47,7 +47,7 @@ impl Progress {
     }
 }
 
-/// The steps of one collective.
+/// Step execution for one collective.
 pub(super) struct Steps<'a, P: Platform, O: StepEnd<P>> {
     pub states: &'a States<P>,
     pub messenger: &'a Messenger,
@@ -57,10 +57,10 @@ pub(super) struct Steps<'a, P: Platform, O: StepEnd<P>> {
 }
 
 impl<P: Platform, O: StepEnd<P>> Steps<'_, P, O> {
-    /// Carries out a step.
+    /// Starts a step.
     ///
     /// # Errors
-    /// Why the collective cannot go on.
+    /// The reason why the collective cannot continue.
     pub fn carry_out(&self, step: usize) -> Result<Progress, Error> {
         let (number, sequence) = self.key;
         let action = self.states.with(number, |state| {
@@ -97,7 +97,7 @@ impl<P: Platform, O: StepEnd<P>> Steps<'_, P, O> {
             let (geometry, rank) = state.joined.as_ref()?;
             Some(work((geometry, *rank), state.running.get_mut(&sequence)?))
         });
-        // `carry_out` has seen it.
+        // `carry_out` has checked that it is under way.
         result
             .flatten()
             .unwrap_or(Err(gyre_driver::Error::Destroyed.into()))
@@ -113,7 +113,7 @@ impl<P: Platform, O: StepEnd<P>> Steps<'_, P, O> {
                 from: rank,
                 tag,
                 signature: operation.signature,
-                // Checked where the data is sent.
+                // Checked by the sender.
                 length: data.len() as u32,
                 form: Form::Data { part: 0 },
             };
@@ -127,7 +127,7 @@ impl<P: Platform, O: StepEnd<P>> Steps<'_, P, O> {
         transfer::send(self.messenger, self.context, (to, header), data, sent).map(Progress::of)
     }
 
-    /// Stores what has come already for a receive.
+    /// Stores early data of a receive.
     fn receive(&self, from: (u32, u32)) -> Result<Progress, Error> {
         let (number, sequence) = self.key;
         self.with(|_, operation| {
@@ -158,7 +158,7 @@ impl<P: Platform, O: StepEnd<P>> Steps<'_, P, O> {
         Ok(Progress::of(ended))
     }
 
-    /// Stores a message, or has its data fetched. Returns the step that has ended by it.
+    /// Stores a message or fetches its data. Returns the step that ends with it.
     ///
     /// # Errors
     /// [`Error::Driver`].

@@ -1,4 +1,4 @@
-//! The data of messages: sent in packets, or announced and fetched from where it lies.
+//! Data of messages: sent in packets, or announced and fetched by rendezvous.
 
 use gyre_driver::{BufferRange, Context, DoneFn, Endpoint, Op, Platform, SendImmediate};
 
@@ -8,13 +8,13 @@ use super::payload::Payload;
 use crate::error::Error;
 use crate::header::{Form, Header};
 
-/// Most packets in which data travels at once; longer data is announced. `gyre bench allreduce --shape 2x1x1` by recursive
-/// doubling: 4 KiB take two thirds of what they take announced, 16 KiB more.
+/// Maximum packets of eager data; longer data is announced. `gyre bench allreduce --shape 2x1x1` by recursive
+/// doubling: 4 KiB take two thirds of the time of a rendezvous, 16 KiB more than it.
 const PACKETS: usize = 10;
 /// Bytes of one charged copy.
 const COPY_CHUNK: usize = 32;
 
-/// Most bytes of data in a packet.
+/// Maximum data bytes of a packet.
 fn inline(header: &Header) -> usize {
     SendImmediate::MAX - header.bytes()
 }
@@ -25,7 +25,7 @@ pub(super) fn charge_copies<P: Platform>(context: &Context<P>, times: usize, byt
     context.platform().charge(Op::CopyChunk, chunks);
 }
 
-/// Sends data. Returns whether it has left its buffer; if not, `done` is called when it has.
+/// Sends data. Returns whether the buffer is free; if not, `done` is called when it is.
 ///
 /// # Errors
 /// [`Error::Driver`].
@@ -56,8 +56,8 @@ pub(super) fn send<P: Platform>(
     Ok(false)
 }
 
-/// Stores the data of a message, or has it fetched: then `done` is called at the end. Returns the step that has ended by
-/// the message.
+/// Stores the data of a message, or fetches it and calls `done` at the end. Returns the step that ends with the
+/// message.
 ///
 /// # Errors
 /// [`Error::Driver`].

@@ -1,7 +1,6 @@
-//! Members that do not agree on the collective network (EP-4, HW-5) or in the memory of nodes: packets of the network
-//! carry no signature, a barrier none at all, and memory is looked at for what is expected there, so that each would
-//! wait for the others. A member that has waited long tells them what for; they compare. So does one that waits for
-//! messages that a neighbour puts into memory.
+//! Detection of disagreement on the collective network (EP-4, HW-5) and in shared memory. Neither carries signatures,
+//! so disagreeing members would wait for each other forever. A member that has waited long sends its signature to the
+//! others, which compare. The same serves a member that waits for a message while a neighbour writes to memory.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,17 +11,17 @@ use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::header::{Form, Header};
 
-/// Time between two looks, picoseconds: far more than a collective takes when all have begun it.
+/// Period of the check, picoseconds: far longer than a collective that all members have begun.
 const LOOK_PS: u64 = 1_000_000_000;
 
-/// The alarm at which a context looks at what waits.
+/// Alarm for the check of waiting collectives.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     armed: AtomicBool,
 }
 
 impl Watch {
-    /// Has `look` called later, once: not at all if a call is due.
+    /// Schedules one call of `look`, unless one is due.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -38,22 +37,22 @@ impl Watch {
         Ok(context.call_at(at, Box::new(look))?)
     }
 
-    /// Notes that the call has come.
+    /// Marks the call as done.
     pub fn disarm(&self) {
         self.armed.store(false, Ordering::Relaxed);
     }
 }
 
-/// A member that has waited long: what it tells, and whom.
+/// Message of a member that has waited long, and its destinations.
 pub(super) struct Waiting {
     pub geometry: Geometry,
     pub header: Header,
-    /// Ranks, its own perhaps among them.
+    /// Ranks; may include the member's own.
     pub others: Vec<u32>,
 }
 
-/// Looks at what is under way. Returns the collectives that have waited since the look before, and whether some are to
-/// be looked at again.
+/// Checks the collectives under way. Returns those that have waited since the last check, and whether another check
+/// is needed.
 pub(super) fn look<P: Platform>(states: &States<P>) -> (Vec<Waiting>, bool) {
     let mut waiting = Vec::new();
     let mut more = false;
@@ -73,7 +72,7 @@ pub(super) fn look<P: Platform>(states: &States<P>) -> (Vec<Waiting>, bool) {
                 waiting.push(Waiting {
                     geometry: geometry.clone(),
                     header: Header::control(number, sequence, *rank, signature, Form::Waits),
-                    // Messages tell the others what they are about; neighbours do not wait for them.
+                    // Messages carry signatures, so only collectives without messages need the check.
                     others: match silent {
                         true => (0..geometry.endpoints().len() as u32).collect(),
                         false => state.neighbours.here(*rank).to_vec(),

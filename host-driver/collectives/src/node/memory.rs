@@ -1,13 +1,12 @@
-//! The segment of a node's memory through which the members of a geometry on that node work together.
+//! Shared segment through which the members of a geometry on one node work together.
 //!
-//! Every member has a piece of the segment that it alone writes: a line of words, then slots for data. It
-//! *publishes* parts of its data: writes them into a slot and then says so in its line. Those that are to have a
-//! part find it there and read it in place. A slot is used again when they have said, in their own lines, that they
-//! are through. The first to begin a collective writes down what it is, the others compare.
+//! Every member has a piece of the segment that only it writes: a line of words, then slots for data. It *publishes*
+//! a part by writing it to a slot and then updating its line. Readers use the part in place and confirm in their own
+//! lines; then the slot is free again. The first member to begin a collective writes its signature, and the others
+//! compare.
 //!
-//! What a line says is about one collective at a time: a member works on its collectives in memory one after
-//! the other, in their order, which is the same at all. A member that waits is asleep in `advance`; one that writes
-//! what others wait for signals their wake groups.
+//! A line describes one collective at a time: members process collectives in memory serially, in the same order. A
+//! waiting member sleeps in `advance`; a writer signals the wake groups of waiting members.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +20,7 @@ use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::signature::Signature;
 
-/// A member's part of the work in the memory of its node.
+/// State of a member in the memory of its node.
 pub(crate) struct NodeMemory<P: Platform> {
     segment: NodeSegment<P>,
     geometry: String,
@@ -29,31 +28,31 @@ pub(crate) struct NodeMemory<P: Platform> {
     /// Ranks of the members on the node, by their numbers there.
     ranks: Vec<u32>,
     own: usize,
-    /// Not locked across calls of the platform.
+    /// Not locked across platform calls.
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     turns: Turns,
-    /// Wake groups of the members, as far as known.
+    /// Known wake groups of the members.
     groups: Vec<Option<u8>>,
-    /// Members that may still need what this one has published, last in the collective of number `published`.
+    /// Members that may still read this one's slots, last written in collective `published`.
     unread: BTreeSet<usize>,
     published: u32,
-    /// What this member has said that it needs no longer.
+    /// Consumption last written to this member's line.
     taken: Stamp,
-    /// Collectives that were given up, and that others may think are still to be read here.
+    /// Abandoned collectives that others may still expect this member to read.
     left: BTreeSet<u32>,
-    /// Whether this member has said that it waits for others.
+    /// Whether this member's line says that it waits.
     wanted: bool,
-    /// The last collective that has been compared with those of the others.
+    /// The last collective that was compared with the others.
     agreed: Option<u32>,
 }
 
 impl<P: Platform> NodeMemory<P> {
-    /// Opens the segment of the members `ranks`, of which this is number `own`, for collective number `sequence`:
-    /// what the others have published before is not for this member.
+    /// Opens the segment of the members `ranks` as number `own`, for collectives from `sequence` on; earlier
+    /// publications are ignored.
     ///
     /// # Errors
     /// [`Error::NumberInUse`] when other endpoints of the node use a geometry of this number; [`Error::Driver`].
@@ -95,12 +94,12 @@ impl<P: Platform> NodeMemory<P> {
         Ok(this)
     }
 
-    /// Puts a collective behind those that have begun.
+    /// Appends a collective to the order.
     pub fn begin(&self, sequence: u32) {
         self.state.lock().turns.begin(sequence);
     }
 
-    /// Carries out a step, or has it wait. Returns whether it has ended.
+    /// Runs a step, or queues it. Returns whether it is complete.
     pub fn step(
         &self,
         platform: &P,
@@ -127,17 +126,17 @@ impl<P: Platform> NodeMemory<P> {
         Ok(ended)
     }
 
-    /// Whether steps wait for others.
+    /// Whether steps wait for other members.
     pub fn waits(&self) -> bool {
         self.state.lock().turns.waits()
     }
 
-    /// Takes out the steps that wait for others, with the number of their collective.
+    /// Takes out the waiting steps, with the number of their collective.
     pub fn take_waiting(&self) -> Turn {
         self.state.lock().turns.take_waiting()
     }
 
-    /// Compares what the collective is with what the others on the node have begun, or writes it down for them.
+    /// Compares the collective with the others' on the node, or writes its entry.
     fn agree(&self, platform: &P, sequence: u32, signature: &Signature) -> Result<(), Error> {
         let compared = self
             .segment
@@ -150,13 +149,13 @@ impl<P: Platform> NodeMemory<P> {
                 field,
                 ours,
                 theirs,
-                // As a member has written it.
+                // A rank written by a member.
                 rank: self.ranks.get(by).copied().unwrap_or_default(),
             }),
         }
     }
 
-    /// Carries out a step whose turn has come, if it can be. Returns whether it has ended.
+    /// Runs a ready step if possible. Returns whether it is complete.
     fn look(
         &self,
         platform: &P,
@@ -169,7 +168,7 @@ impl<P: Platform> NodeMemory<P> {
                 let mut free = self.room(platform, (sequence, part), begun, peers)?;
                 if !free && !self.state.lock().wanted {
                     self.want(platform, true)?;
-                    // A member that was through just before has not seen that this one waits.
+                    // A member that finished just before has not seen the flag, so look again.
                     free = self.room(platform, (sequence, part), begun, peers)?;
                 }
                 if free {
@@ -196,14 +195,14 @@ impl<P: Platform> NodeMemory<P> {
                 let from = from as usize;
                 platform.charge(Op::Counter, 1);
                 let line = self.segment.line(from)?;
-                // Of a later collective: it has left this one without this member, which it will tell.
+                // The writer is in a later collective: it has left this one, and will report that.
                 let there = line.joined == self.generation
                     && line.published.0 == sequence
                     && line.published.1 > part;
                 if !there {
                     return Ok(false);
                 }
-                // It has ended those before.
+                // It has ended the earlier collectives.
                 let mut state = self.state.lock();
                 if state.published != sequence {
                     state.unread.remove(&from);
@@ -218,7 +217,7 @@ impl<P: Platform> NodeMemory<P> {
         }
     }
 
-    /// Whether the slot of a part may be written.
+    /// Whether the slot of a part is free.
     fn room(
         &self,
         platform: &P,
@@ -258,14 +257,14 @@ impl<P: Platform> NodeMemory<P> {
         Ok(true)
     }
 
-    /// Whether a member has taken what this one has published up to `wanted`.
+    /// Whether a member has consumed this one's parts up to `wanted`.
     fn is_through(&self, platform: &P, member: usize, wanted: Stamp) -> Result<bool, Error> {
         platform.charge(Op::Counter, 1);
         let line = self.segment.line(member)?;
         Ok(line.joined == self.generation && reached(line.taken, wanted))
     }
 
-    /// Says whether this member waits for others to be through.
+    /// Publishes whether this member waits for consumers.
     fn want(&self, platform: &P, wants: bool) -> Result<(), Error> {
         if core::mem::replace(&mut self.state.lock().wanted, wants) == wants {
             return Ok(());
@@ -280,7 +279,7 @@ impl<P: Platform> NodeMemory<P> {
         self.segment.write_taken(taken)
     }
 
-    /// Wakes those that wait for this member to be through.
+    /// Wakes the writers that wait for this member to consume.
     fn tell_writers(&self, platform: &P, writers: &[usize]) -> Result<(), Error> {
         for &writer in writers {
             platform.charge(Op::Counter, 1);
@@ -291,7 +290,7 @@ impl<P: Platform> NodeMemory<P> {
         Ok(())
     }
 
-    /// Ends a collective. Returns the next, whose turn it is, with its steps.
+    /// Ends a collective. Returns the next one with its steps.
     pub fn end(&self, platform: &P, sequence: u32, peers: &MemoryPeers) -> Result<Turn, Error> {
         if peers.settled {
             let mut state = self.state.lock();
@@ -304,7 +303,7 @@ impl<P: Platform> NodeMemory<P> {
         Ok(self.state.lock().turns.remove(sequence))
     }
 
-    /// Takes out a collective that has been given up. Returns the one whose turn it is, if that was the first.
+    /// Removes an abandoned collective. Returns the next one, if the removed one was first.
     pub fn give_up(&self, platform: &P, sequence: u32) -> Result<Turn, Error> {
         let first = self.state.lock().turns.first();
         if first == Some(sequence) {
@@ -316,8 +315,7 @@ impl<P: Platform> NodeMemory<P> {
         Ok(turn)
     }
 
-    /// Says that collectives which were given up are over here, as soon as those before them are. `next` is the one
-    /// that will begin next.
+    /// Marks abandoned collectives as consumed once all earlier ones are. `next` begins next.
     pub fn pass_left(&self, platform: &P, next: u32) -> Result<(), Error> {
         let mut passed = None;
         {
@@ -344,7 +342,7 @@ impl<P: Platform> NodeMemory<P> {
         self.wake(platform, &others)
     }
 
-    /// Signals members. One that has not joined does not wait: it will look.
+    /// Signals members. A member that has not joined does not sleep, so it needs no signal.
     fn wake(&self, platform: &P, members: &[usize]) -> Result<(), Error> {
         for &member in members {
             let known = self.state.lock().groups[member];
@@ -356,7 +354,7 @@ impl<P: Platform> NodeMemory<P> {
                     if line.joined != self.generation {
                         continue;
                     }
-                    // As the member has written it: below 16.
+                    // Written by the member: less than 16.
                     let group = line.group as u8;
                     self.state.lock().groups[member] = Some(group);
                     group
@@ -367,12 +365,12 @@ impl<P: Platform> NodeMemory<P> {
         Ok(())
     }
 
-    /// Copies bytes of the segment. Copies are charged by the caller.
+    /// Copies bytes out of the segment. The caller charges the copy.
     pub fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), Error> {
         self.segment.read(offset, out)
     }
 
-    /// Copies bytes into the segment. Copies are charged by the caller.
+    /// Copies bytes into the segment. The caller charges the copy.
     pub fn write(&self, offset: usize, data: &[u8]) -> Result<(), Error> {
         self.segment.write(offset, data)
     }

@@ -15,7 +15,7 @@ pub(crate) struct Neighbours {
     nodes: Vec<usize>,
     /// Ranks on each node, ascending; nodes in the order in which they first appear.
     ranks: Vec<Vec<u32>>,
-    /// The same of the leaders of tasks alone; a node may have none.
+    /// Likewise for leaders of tasks only; a node may have none.
     leaders: Vec<Vec<u32>>,
 }
 
@@ -54,7 +54,7 @@ impl Neighbours {
         self.nodes[rank as usize]
     }
 
-    /// Ranks on the node of `rank`, which are numbered in this order.
+    /// Ranks on the node of `rank`, numbered in this order.
     pub fn here(&self, rank: u32) -> &[u32] {
         &self.ranks[self.node(rank)]
     }
@@ -64,8 +64,8 @@ impl Neighbours {
         &self.leaders[self.node(rank)]
     }
 
-    /// The rank that enters the tree of the collective network for the node of `leader`, a leader of a task: that of its
-    /// first task.
+    /// Rank that enters the collective network for the node of `leader`, a leader of a task: that of the node's first
+    /// task.
     pub fn agent(&self, leader: u32) -> u32 {
         self.leaders_here(leader)[0]
     }
@@ -75,12 +75,12 @@ impl Neighbours {
         self.here(rank).iter().take_while(|&&r| r != rank).count()
     }
 
-    /// The first rank of every node.
+    /// First rank of every node.
     pub fn first_of_nodes(&self) -> Vec<u32> {
         self.ranks.iter().map(|ranks| ranks[0]).collect()
     }
 
-    /// The first leader of every node that has one.
+    /// First leader of every node that has one.
     pub fn first_leaders(&self) -> Vec<u32> {
         let leaders = self.leaders.iter();
         leaders.filter_map(|l| l.first().copied()).collect()

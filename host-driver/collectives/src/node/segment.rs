@@ -1,4 +1,4 @@
-//! The layout of the segment that members on a node share, and typed access to it.
+//! Layout of the segment that members of a node share, and typed access to it.
 
 use gyre_driver::{Op, Platform, PlatformLock, SharedSegment};
 
@@ -13,34 +13,34 @@ pub(crate) const SLOT: usize = 8 << 10;
 pub(crate) const SLOTS: usize = 2;
 /// Bytes of a member's piece.
 const PIECE: usize = LINE + SLOTS * SLOT;
-/// Segments of geometries have numbers with this bit: those of clients and thread groups have not.
+/// Set in segment numbers of geometries; clear in those of clients and thread groups.
 const SEGMENTS: u32 = 1 << 31;
 
-/// Words of the segment's first line: how often members have begun anew to use it, then whose it is: task and
-/// context of the first of the members on the node, and how many they are.
+/// Words of the segment's first line: generation of the segment, then its owner: task and context of the node's first
+/// member, and the number of members.
 const HEADER: usize = 4;
 
-/// Behind it stands what the last collectives are, each in the entry of its number modulo the entries. Members get
-/// ahead of each other by no more collectives than they are, at most the wake groups of a node.
+/// Signatures of the latest collectives follow, each in the entry of its number modulo the entries. A member is ahead
+/// of another by at most as many collectives as there are members, which is bounded by the wake groups of a node.
 const ENTRIES: usize = 16;
-/// Words of an entry: generation, number of the collective, who wrote it, then what the collective is.
+/// Words of an entry: generation, number of the collective, writer, then signature.
 const ENTRY: usize = 8;
-/// Bytes of both.
+/// Bytes of both parts.
 const COMMON: usize = LINE + ENTRIES * ENTRY * 4;
 
 /// Words of a member's line.
 const WORDS: usize = 7;
-/// The segment's generation in which it has joined, and its wake group.
+/// Generation in which the member joined, and its wake group.
 const JOINED: usize = 0;
 const GROUP: usize = 1;
-/// What it has published: number of the collective, number of parts.
+/// Published data: number of the collective, number of parts.
 const PUBLISHED: usize = 2;
-/// How far it is through with what others have published: number of the collective, number of parts.
+/// Consumed data of others: number of the collective, number of parts.
 const TAKEN: usize = 4;
-/// Not 0: it waits for others to be through.
+/// Nonzero while the member waits for others to consume.
 const WANTED: usize = 6;
 
-/// Byte of the segment at which a slot of member number `member` begins.
+/// Byte offset of a slot of member number `member`.
 pub(crate) fn slot(member: usize, part: u32) -> usize {
     piece(member) + LINE + part as usize % SLOTS * SLOT
 }
@@ -49,27 +49,27 @@ fn piece(member: usize) -> usize {
     COMMON + member * PIECE
 }
 
-/// A field in which collectives differ: its name, its value here and at the other member.
+/// A differing field: its name, the value here and the other member's.
 type Difference = (&'static str, u64, u64);
 
-/// How far a member has got: number of a collective, number of its parts.
+/// Progress of a member: number of a collective, number of its parts.
 pub(super) type Stamp = (u32, u32);
 
-/// The words of a member.
+/// Words of a member.
 pub(super) struct Line {
-    /// The segment's generation in which the member has joined.
+    /// Generation in which the member joined.
     pub joined: u32,
-    /// Its wake group.
+    /// The member's wake group.
     pub group: u32,
-    /// What it has published.
+    /// Published parts.
     pub published: Stamp,
-    /// What it needs no longer of what others have published.
+    /// Consumed parts of others.
     pub taken: Stamp,
-    /// Whether it waits for others to need no longer what it has published.
+    /// Whether it waits for others to consume its parts.
     pub wanted: bool,
 }
 
-/// A member's handle of the segment. Copies of data and accesses to lines are charged by the caller.
+/// A member's handle of the segment. The caller charges copies and line accesses.
 pub(super) struct NodeSegment<P: Platform> {
     segment: P::Segment,
     /// Number of the member on its node.
@@ -77,8 +77,7 @@ pub(super) struct NodeSegment<P: Platform> {
 }
 
 impl<P: Platform> NodeSegment<P> {
-    /// Opens the segment of geometry `geometry` of client `client`, for `members` members of which this is number
-    /// `own`.
+    /// Opens the segment of geometry `geometry` of client `client` as member number `own` of `members`.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -95,9 +94,9 @@ impl<P: Platform> NodeSegment<P> {
         Ok(Self { segment, own })
     }
 
-    /// Writes the member's line, as one that has published nothing, for the members that `owner` describes: task and
-    /// context of the first, and how many they are. Returns the segment's generation, if it is theirs. A member that
-    /// has been in this generation begins another one: what the others have said is of before, and they join anew too.
+    /// Resets the member's line for the members that `owner` describes (task and context of the first, number of
+    /// members). Returns the segment's generation if `owner` owns it. A member that rejoins in the same generation
+    /// starts a new one, since the others' words are stale; the others rejoin too.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -130,8 +129,8 @@ impl<P: Platform> NodeSegment<P> {
         Ok(Some(generation))
     }
 
-    /// Compares a collective with what the other members have begun under its number, or writes it down for them.
-    /// Returns who has begun another one, and how that differs.
+    /// Compares a collective with the entry of its number, or writes the entry. Returns the member with another
+    /// collective, and the difference.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -174,7 +173,7 @@ impl<P: Platform> NodeSegment<P> {
         Ok(None)
     }
 
-    /// The words of a member.
+    /// Words of a member.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -189,7 +188,7 @@ impl<P: Platform> NodeSegment<P> {
         })
     }
 
-    /// Writes how far this member has published.
+    /// Writes the progress of publication.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -197,7 +196,7 @@ impl<P: Platform> NodeSegment<P> {
         self.write_words(piece(self.own) + 4 * PUBLISHED, [sequence, parts])
     }
 
-    /// Writes what this member needs no longer.
+    /// Writes the progress of consumption.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -205,7 +204,7 @@ impl<P: Platform> NodeSegment<P> {
         self.write_words(piece(self.own) + 4 * TAKEN, [sequence, parts])
     }
 
-    /// Writes whether this member waits for others.
+    /// Writes whether this member waits for consumers.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -213,7 +212,7 @@ impl<P: Platform> NodeSegment<P> {
         self.write_words(piece(self.own) + 4 * WANTED, [u32::from(wanted)])
     }
 
-    /// Copies bytes of the segment.
+    /// Copies bytes out of the segment.
     ///
     /// # Errors
     /// [`Error::Driver`].
@@ -242,7 +241,7 @@ impl<P: Platform> NodeSegment<P> {
     }
 }
 
-/// Whether a member has got as far as `wanted`, or farther.
+/// Whether progress has reached `wanted`.
 pub(super) fn reached(stamp: Stamp, wanted: Stamp) -> bool {
     match stamp.0.wrapping_sub(wanted.0) {
         0 => stamp.1 >= wanted.1,

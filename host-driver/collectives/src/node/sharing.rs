@@ -1,12 +1,12 @@
-//! Whether endpoints of a geometry share nodes.
+//! Sharing of nodes by endpoints of a geometry.
 
-/// How the endpoints of a geometry share nodes: the same at all members.
+/// Sharing of nodes by the endpoints of a geometry: the same at all members.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sharing {
     /// Some node has several of them.
     pub some: bool,
     /// All live on one node.
     pub all: bool,
-    /// Most tasks that a node has.
+    /// Maximum tasks on a node.
     pub most: usize,
 }

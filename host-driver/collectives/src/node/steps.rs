@@ -1,35 +1,35 @@
-//! Steps of schedules in the memory of a node.
+//! Schedule steps in the memory of a node.
 
-/// A step of a schedule. Members are numbered as on their node; parts from 0 on.
+/// A step in shared memory. Members are numbered within their node; parts count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MemoryStep {
-    /// Waits until the slot of a part may be written. `begun`: its readers are known to be through with those before.
+    /// Waits until the slot of a part is free. `begun`: its readers are known to have finished the earlier
+    /// collectives.
     Room { part: u32, begun: bool },
-    /// Says that a part is in its slot.
+    /// Publishes the part in its slot.
     Publish { part: u32 },
     /// Waits until a member has published a part.
     Await { from: u32, part: u32 },
-    /// Says that the parts up to this are needed no longer.
+    /// Confirms consumption of the parts up to this one.
     Take { part: u32 },
 }
 
 impl MemoryStep {
-    /// The part by which the leader of a task says that the task has its result.
+    /// Part by which a task's leader announces the task's result.
     pub const END: u32 = u32::MAX - 1;
 }
 
-/// Who has to do with a member in memory in one collective, as numbers on the node.
+/// Partners of a member in shared memory in one collective, by number on the node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct MemoryPeers {
-    /// The member has steps in memory.
+    /// Whether the member has steps in memory.
     pub used: bool,
-    /// Those that read what it publishes.
+    /// Readers of its parts.
     pub readers: Vec<usize>,
-    /// When the collective has ended here, these are through.
+    /// Whether the readers have finished when the collective ends here.
     pub settled: bool,
-    /// Those that wait for its [`MemoryStep::END`] alone.
+    /// Readers of its [`MemoryStep::END`] only.
     pub listeners: Vec<usize>,
-    /// Those that have published something for this member, and so may wait for it to be through, in this collective or
-    /// in one after it.
+    /// Writers of parts for this member, which may wait for its consumption in this or a later collective.
     pub writers: Vec<usize>,
 }

@@ -2,36 +2,36 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// A collective whose turn it is in memory, and those of its steps that have waited for that.
+/// The collective that is next in memory, with its queued steps.
 pub(crate) type Turn = Option<(u32, Vec<usize>)>;
 
-/// Collectives that have begun, in their order: the first works, the others wait.
+/// Collectives that have begun, in order: the first is active, the others wait.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     order: VecDeque<u32>,
-    /// Steps that wait for their collective's turn.
+    /// Steps of collectives that are not active.
     parked: BTreeMap<u32, Vec<usize>>,
-    /// Steps of the first that wait for other members.
+    /// Steps of the active collective that wait for other members.
     waiting: Vec<usize>,
 }
 
 impl Turns {
-    /// Puts a collective behind those that have begun.
+    /// Appends a collective to the order.
     pub fn begin(&mut self, sequence: u32) {
         self.order.push_back(sequence);
     }
 
-    /// The collective that works.
+    /// The active collective.
     pub fn first(&self) -> Option<u32> {
         self.order.front().copied()
     }
 
-    /// Has a step wait for the turn of its collective.
+    /// Queues a step until its collective is active.
     pub fn park(&mut self, sequence: u32, step: usize) {
         self.parked.entry(sequence).or_default().push(step);
     }
 
-    /// Has a step of the first collective wait for other members.
+    /// Queues a step of the active collective until other members progress.
     pub fn wait(&mut self, step: usize) {
         self.waiting.push(step);
     }
@@ -49,7 +49,7 @@ impl Turns {
         Some((self.first()?, core::mem::take(&mut self.waiting)))
     }
 
-    /// Takes a collective out of the order. Returns the next with its steps, if it was the first.
+    /// Removes a collective from the order. Returns the next with its steps, if it was active.
     pub fn remove(&mut self, sequence: u32) -> Turn {
         self.parked.remove(&sequence);
         let first = self.first() == Some(sequence);

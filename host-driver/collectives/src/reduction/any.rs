@@ -1,11 +1,11 @@
-//! How a collective combines its data: a built-in operation on a type, or an operation that the user defines.
+//! Reductions: a built-in operation on a type, or an operation of the user.
 
 use super::kind::ReduceKind;
 use super::user::UserOp;
 use super::{DataType, ReduceOp};
 use crate::error::Error;
 
-/// How a collective combines its data. Made from a pair of type and operation, or from a [`UserOp`].
+/// Reduction of a collective. Converts from a pair of type and operation, or from a [`UserOp`].
 #[derive(Debug, Clone)]
 pub enum Reduction {
     /// A built-in operation on elements of a type.
@@ -33,10 +33,10 @@ impl From<&UserOp> for Reduction {
 }
 
 impl Reduction {
-    /// The reduction of collectives that combine nothing.
+    /// Placeholder for collectives without a reduction.
     pub(crate) const NONE: Self = Self::BuiltIn(DataType::U8, ReduceOp::Copy);
 
-    /// What members compare.
+    /// Kind, which members compare.
     #[must_use]
     pub const fn kind(&self) -> ReduceKind {
         match self {
@@ -45,7 +45,7 @@ impl Reduction {
         }
     }
 
-    /// Refuses an operation that its type does not have.
+    /// Refuses an operation that is not defined on its type.
     ///
     /// # Errors
     /// [`Error::Operation`].
@@ -57,7 +57,7 @@ impl Reduction {
     }
 
     /// `into` = `into` op `other`, or `other` op `into` when `other` is `earlier`. Both have the same length, a
-    /// multiple of the element's. What is in `other` afterwards is undefined.
+    /// multiple of the element's. The final contents of `other` are undefined.
     pub(crate) fn combine(&self, other: &mut [u8], into: &mut [u8], earlier: bool) {
         match self {
             Self::BuiltIn(data, op) => op.combine(*data, other, into, earlier),

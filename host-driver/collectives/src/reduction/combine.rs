@@ -1,4 +1,4 @@
-//! The combination of elements.
+//! Combination of elements.
 
 use super::{DataType, ReduceOp};
 
@@ -109,7 +109,7 @@ impl ReduceOp {
         out
     }
 
-    /// The index stands at half of the element.
+    /// The index is in the second half of the element.
     fn pair<V: Ordered<NV>, I: Ordered<NI>, const NV: usize, const NI: usize, const N: usize>(
         self,
         a: [u8; N],
@@ -138,9 +138,9 @@ impl ReduceOp {
 trait Ordered<const N: usize>: Copy {
     fn from_bytes(bytes: [u8; N]) -> Self;
     fn order(self, other: Self) -> core::cmp::Ordering;
-    /// Order of places of least values: equal values are equal, NaN comes first.
+    /// Order for locations of minima: equal values are equal, NaN comes first.
     fn least_first(self, other: Self) -> core::cmp::Ordering;
-    /// Order of places of greatest values: equal values are equal, NaN comes last.
+    /// Order for locations of maxima: equal values are equal, NaN comes last.
     fn greatest_last(self, other: Self) -> core::cmp::Ordering;
 }
 

@@ -1,26 +1,26 @@
-//! What members compare of how a collective combines its data.
+//! Identity of a reduction, which members compare.
 
 use super::{DataType, ReduceOp};
 
-/// A reduction as members compare it, and as calls name it: the same at all members of a collective.
+/// Identity of a reduction: the same at all members of a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReduceKind {
     /// A built-in operation on elements of a type.
     BuiltIn(DataType, ReduceOp),
     /// An operation that the user defines (EP-18).
     User {
-        /// Number by which all members name it.
+        /// Number of the operation, the same at all members.
         number: u16,
         /// Bytes of an element.
         bytes: u16,
-        /// Whether operands may change places.
+        /// Whether the operation is commutative.
         commutative: bool,
     },
 }
 
 /// Set in the flags of an operation that the user defines.
 const USER: u8 = 1;
-/// Set in the flags of one whose operands may change places.
+/// Set in the flags of a commutative operation.
 const COMMUTATIVE: u8 = 2;
 
 impl ReduceKind {
@@ -33,7 +33,7 @@ impl ReduceKind {
         }
     }
 
-    /// Whether operands may change places: true of all built-in operations but [`ReduceOp::Copy`].
+    /// Whether the operation is commutative: all built-in ones but [`ReduceOp::Copy`].
     #[must_use]
     pub const fn is_commutative(self) -> bool {
         match self {
@@ -46,7 +46,7 @@ impl ReduceKind {
     pub(crate) const FIELDS: [&str; 4] =
         ["type", "operation", "bytes of an element", "commutative"];
 
-    /// What members compare; the type of an operation that the user defines is 255.
+    /// Fields for comparison; the type of a user operation is 255.
     pub(crate) fn fields(self) -> [u64; 4] {
         let (data, op) = match self {
             Self::BuiltIn(data, op) => (data as u8, op as u16),
@@ -71,7 +71,7 @@ impl ReduceKind {
         }
     }
 
-    /// What [`ReduceKind::pack`] has made; else the field that is wrong, and its value.
+    /// Inverse of [`ReduceKind::pack`]; the error is the invalid field with its value.
     pub(crate) fn unpack(flags: u8, word: u32) -> Result<Self, (&'static str, u64)> {
         let [low, high] = [word as u16, (word >> 16) as u16];
         if flags & USER != 0 {

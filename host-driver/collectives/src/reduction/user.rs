@@ -9,15 +9,15 @@ use crate::error::Error;
 /// Combines elements: `accumulated` = `accumulated` op `operand`, element by element.
 type CombineFn = dyn Fn(&mut [u8], &[u8]) + Send + Sync;
 
-/// An operation that the user defines, as `MPI_Op_create` makes one (EP-18). Reductions take it in the place of a
-/// type and a built-in operation. Clones are handles to the same.
+/// An operation of the user, as `MPI_Op_create` makes one (EP-18). It takes the place of a type and a built-in
+/// operation in reductions. Clones share it.
 ///
-/// It must be associative. Results repeat bit for bit, since every algorithm combines operands in an order fixed by
-/// the geometry. Of an operation that is not commutative the operands are combined in the order of positions. The
-/// collective network does not know it: software algorithms serve.
+/// It must be associative. Results repeat bit for bit, since the geometry fixes the order of combination; that order
+/// is by position if the operation is not commutative. The collective network cannot apply it, so software algorithms
+/// are used.
 ///
-/// All members name it by the same number, and with the same size of elements and commutativity, which are compared as
-/// those of built-in operations are. That the functions do the same cannot be seen.
+/// All members give the same number, element size and commutativity, which are compared like those of built-in
+/// operations. The functions themselves cannot be compared.
 #[derive(Clone)]
 pub struct UserOp {
     number: u16,
@@ -33,13 +33,12 @@ impl fmt::Debug for UserOp {
 }
 
 impl UserOp {
-    /// Most bytes of an element.
+    /// Maximum bytes of an element.
     pub const MOST_BYTES: usize = u16::MAX as usize;
 
     /// An operation with number `number` on elements of `bytes` bytes. `combine` gets the accumulated elements and as
     /// many further operands, both a whole number of elements: `accumulated` = `accumulated` op `operand` for each.
-    /// It is called by the thread that advances the context, and each element is charged as one of a built-in
-    /// operation.
+    /// The thread that advances the context calls it, and each element is charged like one of a built-in operation.
     ///
     /// # Errors
     /// [`Error::ElementBytes`] unless `bytes` is 1 to [`UserOp::MOST_BYTES`].
@@ -58,7 +57,7 @@ impl UserOp {
         })
     }
 
-    /// What members compare: number, size of an element, commutativity.
+    /// Number, element size and commutativity, which members compare.
     #[must_use]
     pub const fn kind(&self) -> ReduceKind {
         ReduceKind::User {

@@ -1,4 +1,4 @@
-//! Checks of requests against the geometry and their own buffers.
+//! Checks of requests against the geometry and the buffers.
 
 use gyre_driver::{BufferRange, DmaBuffer};
 
@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::geometry::Geometry;
 
 impl<B: DmaBuffer> Request<B> {
-    /// Bytes by which algorithms are chosen: of a block, or of the vector that is combined. `None` when not
-    /// every member knows them.
+    /// Bytes by which algorithms are chosen: of a block, or of the combined vector. `None` if not known to every
+    /// member.
     pub(crate) fn bytes(&self) -> Option<usize> {
         match self.collective {
             Collective::Barrier => Some(0),
@@ -26,7 +26,7 @@ impl<B: DmaBuffer> Request<B> {
         }
     }
 
-    /// Refuses what does not fit the geometry or its own buffers, for a member at `position`.
+    /// Refuses a request that does not fit the geometry or its buffers, for a member at `position`.
     pub(crate) fn check(&self, geometry: &Geometry, position: usize) -> Result<(), Error> {
         let tasks = geometry.tasks().len();
         let refuse = |field, value: usize, expected: String| {
@@ -107,7 +107,7 @@ impl<B: DmaBuffer> Request<B> {
         self.check_own(geometry, position)
     }
 
-    /// Refuses a member's own block that has not the size that the blocks say.
+    /// Refuses a member's own block whose size differs from the blocks'.
     fn check_own(&self, geometry: &Geometry, position: usize) -> Result<(), Error> {
         let root = self.root == position;
         let (field, own, expected) = match self.collective {

@@ -4,14 +4,13 @@ use super::builder::Builder;
 use super::steps::Slice;
 
 impl Builder<'_> {
-    /// In round `k` every endpoint tells the one 2^k ranks on what it has heard.
+    /// In round `k` every endpoint notifies the one 2^k ranks on.
     pub(super) fn dissemination_barrier(&mut self) {
         let ranks: Vec<u32> = (0..self.geometry.endpoints().len() as u32).collect();
         self.dissemination(&ranks, self.rank as usize, &[]);
     }
 
-    /// The same among `ranks`, of which this member is number `me`, when it has done `before`; returns the steps after
-    /// which all have.
+    /// The same among `ranks`, as number `me`, after `before`; returns the steps after which all have arrived.
     pub(super) fn dissemination(
         &mut self,
         ranks: &[u32],

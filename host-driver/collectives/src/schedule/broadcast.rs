@@ -9,8 +9,8 @@ impl Builder<'_> {
         self.broadcast_down(links, 0, self.output(0), &[]);
     }
 
-    /// Down a tree of the tasks: `data`, which lies at the same place everywhere, comes from the parent and goes to the
-    /// children, the one with the largest subtree, the last, first. Waits for `after`.
+    /// Down a tree of the tasks: `data`, at the same offset at all tasks, comes from the parent and goes to the
+    /// children, the last (with the largest subtree) first. Waits for `after`.
     pub(super) fn broadcast_down(&mut self, links: &Links, tag: u32, data: Slice, after: &[usize]) {
         let mut there = after.to_vec();
         if let Some(parent) = links.parent {

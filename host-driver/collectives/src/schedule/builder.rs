@@ -1,4 +1,4 @@
-//! What all algorithms use to make schedules.
+//! Builder of schedules, used by all algorithms.
 
 use gyre_driver::Routing;
 
@@ -8,9 +8,9 @@ use crate::collective::Collective;
 use crate::geometry::Geometry;
 use crate::node::neighbours::Neighbours;
 
-/// Tag of the message by which a task's leader tells the other endpoints that the task has its result.
+/// Tag of the leader's message to the task's other endpoints that the result is complete.
 pub(super) const LOCAL: u32 = u32::MAX;
-/// Tag of the message by which the other endpoints tell the leader that their share is done.
+/// Tag of the other endpoints' message to the leader that their share is done.
 pub(super) const SHARE: u32 = u32::MAX - 1;
 /// Tags of a second phase start here.
 pub(super) const BACK: u32 = 1 << 16;
@@ -107,7 +107,7 @@ impl Builder<'_> {
         self.add(action, after)
     }
 
-    /// Copies; returns the step, none if there is nothing to do.
+    /// Copies; returns the step, `None` for a no-op.
     pub fn copy(&mut self, from: Slice, to: Slice, after: &[usize]) -> Option<usize> {
         debug_assert_eq!(from.len, to.len);
         (from.len > 0 && from != to).then(|| self.add(Action::Copy { from, to }, after))
@@ -129,7 +129,7 @@ impl Builder<'_> {
         Slice::new(Space::Scratch, start..start + bytes)
     }
 
-    /// Block of the send buffer, or of the receive buffer that serves as one in place.
+    /// Block of the send buffer; of the receive buffer if in place.
     pub fn input(&self, position: usize) -> Slice {
         let block = self.arguments.send_blocks.block(position);
         let space = match self.arguments.in_place {
@@ -167,7 +167,7 @@ impl Builder<'_> {
         (0..self.schedule.steps.len()).collect()
     }
 
-    /// An algorithm among the leaders of the tasks; the other endpoints hear from theirs when it is done.
+    /// An algorithm among the leaders of the tasks; each leader notifies its task's other endpoints at the end.
     pub fn leaders(&mut self, algorithm: impl FnOnce(&mut Self)) {
         if self.is_leader() {
             algorithm(self);
@@ -175,8 +175,7 @@ impl Builder<'_> {
         self.tell_endpoints();
     }
 
-    /// The leader tells the other endpoints of its task when all its steps so far have ended, and they wait
-    /// for that.
+    /// The leader notifies its task's other endpoints when all its steps so far have ended; they wait for it.
     pub fn tell_endpoints(&mut self) {
         let leader = self.leader(self.me);
         let nothing = Slice::nothing();
@@ -201,7 +200,7 @@ impl Builder<'_> {
         ranks.iter().take_while(|&&rank| rank != self.rank).count()
     }
 
-    /// No endpoint of the task ends before all have done their share: the buffers are the same.
+    /// No endpoint of the task ends before all have done their share, since they share buffers.
     pub fn meet(&mut self) {
         let ranks = self.geometry.ranks_of(self.me);
         let nothing = Slice::nothing();
@@ -221,18 +220,17 @@ impl Builder<'_> {
         self.tell_endpoints();
     }
 
-    /// Position `distance` behind the root, round the geometry.
+    /// Position at `distance` from the root, modulo the number of tasks.
     pub fn behind(&self, root: usize, distance: usize) -> usize {
         (root + distance) % self.tasks
     }
 
-    /// How far this member is behind the root.
+    /// Distance of this member from the root.
     pub fn distance(&self, root: usize) -> usize {
         (self.me + self.tasks - root) % self.tasks
     }
 
-    /// The lowest bit of a distance, below which its subtree in a binomial tree lies: all of the tree for
-    /// the root.
+    /// Lowest set bit of a distance, the size of its subtree in a binomial tree; the whole tree for the root.
     pub fn reach(&self, distance: usize) -> usize {
         reach(self.tasks, distance)
     }

@@ -1,5 +1,5 @@
 //! Algorithms on the tree of the collective network (HW-5, AF-5): one endpoint of each node, its agent, enters. The
-//! others of the node work with it in the memory that they share.
+//! others of the node work with it in shared memory.
 
 use core::ops::Range;
 
@@ -9,8 +9,8 @@ use super::steps::{Action, Slice};
 use crate::node::segment::SLOT;
 
 impl Builder<'_> {
-    /// Up the tree of each node to its agent, which enters the barrier, and down to all. An endpoint that lives on
-    /// another node than its task tells the agent of that, and hears from it.
+    /// Up the tree of each node to its agent, which enters the barrier, and down to all. An endpoint on another node
+    /// than its task exchanges messages with the agent of its task's node.
     pub(super) fn hardware_barrier(&mut self) {
         let neighbours = self.arguments.neighbours;
         let agent = self.agent(self.me);
@@ -42,7 +42,7 @@ impl Builder<'_> {
         });
     }
 
-    /// Up the trees of the nodes, part by part; the agents' sums on the tree; down to all.
+    /// Up the trees of the nodes, part by part; the agents' sums on the collective network; down to all.
     pub(super) fn hardware_allreduce(&mut self) {
         let parts = self.tree_parts(self.input(0).len);
         self.up_and_down(parts, |b, _, Among { from, sum, .. }, there| {
@@ -50,7 +50,7 @@ impl Builder<'_> {
         });
     }
 
-    /// The same, to the node of the root alone, whose agent gives it the result.
+    /// The same, only to the root's node, whose agent hands the result to the root.
     pub(super) fn hardware_reduce(&mut self) {
         let neighbours = self.arguments.neighbours;
         let root = self.root_leader();
@@ -60,7 +60,7 @@ impl Builder<'_> {
         let count = parts.len();
         self.in_memory(None, |b, here| {
             let own = b.input(0);
-            // The agent beside the root receives for it.
+            // The root node's agent receives for it.
             let sum = match here.parent {
                 _ if is_root => b.output(0),
                 None if above || !here.children.is_empty() => b.scratch(own.len),
@@ -103,8 +103,8 @@ impl Builder<'_> {
         });
     }
 
-    /// The root publishes its data on its node; the agent there gives it to the tree, and the other agents publish what
-    /// comes.
+    /// The root publishes its data on its node; the agent there sends it on the collective network, and the other
+    /// agents publish it.
     pub(super) fn hardware_broadcast(&mut self) {
         let neighbours = self.arguments.neighbours;
         let root = self.root_leader();
@@ -152,8 +152,8 @@ impl Builder<'_> {
         self.add(Action::TreeTransfer { from, into, to }, after)
     }
 
-    /// The parts that go over the tree one after the other: one where all tasks enter it themselves, or else as many as
-    /// there are slots to fill. None of no bytes.
+    /// Parts transferred in turn: one if all tasks enter the network themselves, otherwise of the size of a slot.
+    /// Empty for no bytes.
     fn tree_parts(&self, bytes: usize) -> Vec<Range<usize>> {
         let agents = self.arguments.neighbours.first_leaders();
         let part = match agents.len() == self.tasks {
@@ -164,12 +164,12 @@ impl Builder<'_> {
         starts.map(|at| at..bytes.min(at + part)).collect()
     }
 
-    /// The rank that enters the tree for the node of the task at `position`.
+    /// Rank that enters the collective network for the node of the task at `position`.
     fn agent(&self, position: usize) -> u32 {
         self.arguments.neighbours.agent(self.leader(position))
     }
 
-    /// Whether an endpoint lives on the node of its task's leader.
+    /// Whether an endpoint is on the node of its task's leader.
     fn is_at_home(&self, rank: u32) -> bool {
         let neighbours = self.arguments.neighbours;
         let leader = self.leader(self.geometry.position(rank));

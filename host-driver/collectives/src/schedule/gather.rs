@@ -56,7 +56,7 @@ impl Builder<'_> {
         }
     }
 
-    /// In step `i` every task passes on the block that it got in the step before.
+    /// In each step every task forwards the block of the previous step.
     pub(super) fn ring_allgather(&mut self) {
         let own = self.own_block();
         let mut there: Vec<usize> = self
@@ -72,7 +72,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Tasks at distance 1, 2, 4, ... exchange all blocks they have.
+    /// Tasks at distance 1, 2, 4, ... exchange all their blocks.
     pub(super) fn recursive_doubling_allgather(&mut self) {
         let own = self.own_block();
         let bytes = own.len;
@@ -96,7 +96,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A gather to position 0 and a broadcast of everything.
+    /// A gather to position 0, then a broadcast of all blocks.
     pub(super) fn there_and_back_allgather(&mut self) {
         self.binomial_gather(0);
         let after = self.all();

@@ -1,5 +1,5 @@
-//! Collectives whose root task has several endpoints that work in parallel (EP-10, EP-11, EP-12), some of them on
-//! other nodes (EP-15). With one endpoint these are the linear algorithms.
+//! Collectives in which several endpoints of the root's task work in parallel (EP-10, EP-11, EP-12), some on other
+//! nodes (EP-15). With one endpoint they are the linear algorithms.
 
 use gyre_driver::Routing;
 
@@ -9,18 +9,17 @@ use super::torus::pieces;
 use crate::collective::Collective;
 use crate::transfer_schedule::TransferSchedule;
 
-/// Most bytes that come as one message to a node where endpoints pass data on: they begin while more comes.
+/// Maximum bytes of a message to a node with forwarding endpoints, which overlap receiving and sending.
 const PIECE: usize = 16 << 10;
 
-/// Most bytes that an endpoint of the root has under way to itself in a gather, unless one block is longer: packets
-/// from all nodes at once are in each other's way long before they are at the root.
+/// Maximum bytes under way to an endpoint of the root in a gather, unless one block is longer. More senders at once
+/// congest the network.
 const UNDER_WAY: usize = 64 << 10;
 
 impl Builder<'_> {
-    /// EP-10: the root task's endpoints each take a part of all endpoints and send them all the data. Of
-    /// the endpoints of a task the leader stores it, the others discard their copies. To a node where endpoints
-    /// of the root live that is not the task's, the data comes once, in pieces to one of them after the other, and
-    /// goes on from there.
+    /// EP-10: each endpoint of the root's task serves a part of all endpoints with the data. A task's leader stores
+    /// it, the others discard their copies. Another node with endpoints of the root gets the data once, in pieces
+    /// spread over these endpoints, which forward it.
     pub(super) fn endpoint_parallel_broadcast(&mut self) {
         let data = self.output(0);
         let transfers = self
@@ -43,7 +42,7 @@ impl Builder<'_> {
                 fed.push(self.receive_from(begun, 0, Slice::nothing(), &[]));
             }
             if !self.geometry.is_away(self.rank) {
-                // What others wait for must not be fetched behind all the rest.
+                // Data that others wait for must not be fetched last.
                 for share in &transfers.parts[mine] {
                     let (to, from) = (share.rank, data);
                     self.add(Action::Send { to, tag: 0, from }, &fed);
@@ -74,9 +73,8 @@ impl Builder<'_> {
         self.tell_endpoints();
     }
 
-    /// The steps after which each piece of the data is on this node, which is not that of the root task. The
-    /// endpoint that receives a piece tells the others, of the first one also the endpoint that it comes from. None if
-    /// nothing comes here.
+    /// Steps after which each piece of the data is on this node, which is not the root task's. The endpoint that
+    /// receives a piece notifies the others, and for the first piece also its sender. Empty if no data comes here.
     fn pieces_here(&mut self, transfers: &TransferSchedule, parts: &[Slice]) -> Vec<usize> {
         let neighbours = self.root_neighbours(self.rank);
         let mut feeds = transfers.feeds.iter();
@@ -112,8 +110,8 @@ impl Builder<'_> {
         ranks.filter(|&other| node(other) == node(rank)).collect()
     }
 
-    /// EP-11: the root task's endpoints each take the blocks of a part of the tasks; one endpoint a task
-    /// receives. Endpoints on other nodes get the blocks of their part from one at home.
+    /// EP-11: each endpoint of the root's task sends the blocks of a part of the tasks; one endpoint a task receives.
+    /// Endpoints on other nodes get the blocks of their part from one at home.
     pub(super) fn endpoint_parallel_scatter(&mut self) {
         let transfers = self
             .geometry
@@ -152,8 +150,8 @@ impl Builder<'_> {
         self.tell_endpoints();
     }
 
-    /// EP-12: the leader of each task sends; the range of positions that its own falls into says which of the
-    /// root task's endpoints receives. Those on other nodes pass on to one at home.
+    /// EP-12: the leader of each task sends to the root endpoint whose range contains its position. Endpoints on
+    /// other nodes forward to one at home.
     pub(super) fn endpoint_parallel_gather(&mut self) {
         let transfers = self
             .geometry
@@ -198,7 +196,7 @@ impl Builder<'_> {
         self.tell_endpoints();
     }
 
-    /// Rank of the endpoint of the root's task that serves this member, and how data goes between them.
+    /// Rank of the root endpoint that serves this member, and the routing between them.
     fn peer(&self, transfers: &TransferSchedule) -> (u32, Routing) {
         // Every member is in the transfer schedule.
         let (endpoint, routing) = transfers.of(self.rank).unwrap_or_default();

@@ -1,13 +1,13 @@
-//! Reduce, allreduce, scan and reduce-scatter. Operands are combined in an order fixed by the schedule, so that
-//! results repeat bit for bit.
+//! Reduce, allreduce, scan and reduce-scatter. The schedule fixes the order of combination, so that results repeat
+//! bit for bit.
 
 use super::builder::{BACK, Builder};
 use super::steps::{Slice, Space};
 use super::tree::Links;
 
 impl Builder<'_> {
-    /// Up a tree of the tasks: each combines its own data and then that of its children, in their order. The result
-    /// is in the receive buffer of the task at the tree's root.
+    /// Up a tree of the tasks: each combines its own data, then its children's in order. The result is in the root's
+    /// receive buffer.
     pub(super) fn reduce_up(&mut self, links: &Links) {
         let own = self.input(0);
         let sum = match links.parent {
@@ -26,7 +26,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Everybody sends to the root, which combines in the order of positions.
+    /// All tasks send to the root, which combines in the order of positions.
     pub(super) fn linear_reduce(&mut self) {
         let own = self.input(0);
         if self.me != self.root {
@@ -51,7 +51,7 @@ impl Builder<'_> {
         let at = parts.iter().position(|(part, _)| *part == sum).unwrap_or(0);
         let mut there = parts[at].1.clone();
         there.extend(self.copy(parts[at].0, sum, &parts[at].1));
-        // Those before it from the nearest on, as first operands.
+        // Earlier parts from the nearest on, as first operands.
         let before = parts[..at].iter().rev().map(|part| (part, true));
         let after = parts[at + 1..].iter().map(|part| (part, false));
         for ((part, arrived), earlier) in before.chain(after) {
@@ -68,8 +68,8 @@ impl Builder<'_> {
         self.broadcast_down(links, BACK, data, &after);
     }
 
-    /// Tasks at distance 1, 2, 4, ... exchange what they have combined. Of a number that is no power of two,
-    /// the first ones go together in pairs before, and get the result after.
+    /// Tasks at distance 1, 2, 4, ... exchange partial results. If their number is not a power of two, the first ones
+    /// pair up before, and get the result after.
     pub(super) fn recursive_doubling_allreduce(&mut self) {
         let (own, sum) = (self.input(0), self.output(0));
         let copied: Vec<usize> = self.copy(own, sum, &[]).into_iter().collect();
@@ -77,8 +77,8 @@ impl Builder<'_> {
         self.recursive_doubling(&ranks, self.me, sum, 0, &copied);
     }
 
-    /// The same among `ranks`, of which this member is number `me`, on `sum`, which has its own part after `before`.
-    /// Tags count from `tag` on. Gives the steps after which all of it is there.
+    /// The same among `ranks`, as number `me`, on `sum`, which holds the member's data after `before`. Tags start at
+    /// `tag`. Returns the steps after which the result is complete.
     pub(super) fn recursive_doubling(
         &mut self,
         ranks: &[u32],
@@ -154,12 +154,12 @@ impl Builder<'_> {
         for step in 0..tasks - 1 {
             let tag = BACK + step as u32;
             self.send(next, tag, chunk(me + 1 - step), &there);
-            // The chunk has left in the first round, as it was then.
+            // The original chunk has left in the first round.
             there = vec![self.receive(before, tag, chunk(me - step), &sent[step..=step])];
         }
     }
 
-    /// Each position gets the sum of those before it and adds its own.
+    /// Each position receives the sum of the earlier ones and adds its own data.
     pub(super) fn linear_scan(&mut self) {
         let (own, sum) = (self.input(0), self.output(0));
         let mut there: Vec<usize> = self.copy(own, sum, &[]).into_iter().collect();
@@ -173,7 +173,7 @@ impl Builder<'_> {
         }
     }
 
-    /// In round `k` each position adds the sum of the 2^k positions before those it has.
+    /// In round `k` each position adds the sum of the 2^k positions before its own range.
     pub(super) fn recursive_doubling_scan(&mut self) {
         let (own, sum) = (self.input(0), self.output(0));
         let mut there: Vec<usize> = self.copy(own, sum, &[]).into_iter().collect();
@@ -195,7 +195,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The input of a reduce-scatter where sends may read it: in place, results overwrite it.
+    /// Input of a reduce-scatter for sends; copied if in place, since results overwrite it.
     fn kept_input(&mut self) -> (Space, usize, Vec<usize>) {
         if !self.arguments.in_place {
             return (Space::Send, 0, Vec::new());

@@ -15,7 +15,7 @@ impl Builder<'_> {
         let distance = self.distance(self.root);
         let reach = self.reach(distance);
         let subtree = distance..(distance + reach).min(self.tasks);
-        // Blocks of the subtree, in the order of their distance; the root sends from where they are.
+        // Blocks of the subtree, ordered by distance; the root sends from its buffer.
         let mut blocks = Slice::nothing();
         let mut there = Vec::new();
         if distance > 0 {
@@ -54,7 +54,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Splits distances into runs of consecutive positions, numbered 0 and 1: positions start anew once.
+    /// Splits distances into runs of consecutive positions, numbered 0 and 1: positions wrap around once.
     pub(super) fn runs(&self, root: usize, distances: Range<usize>) -> Vec<(u32, Range<usize>)> {
         let wrap = (self.tasks - root).clamp(distances.start, distances.end);
         let runs = [(0, distances.start..wrap), (1, wrap..distances.end)];
@@ -64,7 +64,7 @@ impl Builder<'_> {
     }
 }
 
-/// Where the blocks of a run of distances lie among those from distance `first` on.
+/// Bytes of the blocks of a run of distances, among those from distance `first` on.
 pub(super) fn bytes_of(run: Range<usize>, first: usize, bytes: usize) -> Range<usize> {
     (run.start - first) * bytes..(run.end - first) * bytes
 }

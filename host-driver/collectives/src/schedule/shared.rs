@@ -1,11 +1,11 @@
-//! Algorithms in the memory of nodes (HW-7, EP-8, AF-5): the endpoints of a node work together in a segment that
-//! they share, along their affinity tree; one of each node works with those of the others by messages.
+//! Algorithms in shared memory (HW-7, EP-8, AF-5): the endpoints of a node work in a shared segment along their
+//! affinity tree; one endpoint of each node exchanges messages with the other nodes.
 //!
-//! Up: each leader of a task puts its data into a slot, combines what those below it have published with it
-//! there, and publishes the result. Down: the node's first publishes, and all others read that. Long data goes in
-//! parts, each in a slot. The other endpoints of a task hear from their leader when it is done.
+//! Up: each task's leader puts its data into a slot, combines its children's published data into it, and publishes
+//! the result. Down: the node's first publishes, and all others read. Long data goes in parts, each in a slot. A
+//! leader notifies the other endpoints of its task at the end.
 //!
-//! The algorithms on the tree of the collective network work so on each node too.
+//! The algorithms on the collective network use this scheme within each node too.
 
 use core::ops::Range;
 
@@ -15,38 +15,38 @@ use super::torus::pieces_of;
 use crate::node::segment::{SLOT, SLOTS, slot};
 use crate::node::steps::MemoryStep;
 
-/// Tags of one part among nodes: more than there are rounds.
+/// Tags of one part among nodes: more than the rounds.
 const TAGS: u32 = 64;
 
-/// A member's place in its node.
+/// Position of a member within its node.
 pub(super) struct Here {
-    /// Its number.
+    /// The member's number.
     pub own: u32,
-    /// Number of its parent on the node; the node's first has none.
+    /// Number of its parent on the node; `None` for the node's first.
     pub parent: Option<u32>,
-    /// Those of its children, in the order in which their data is combined.
+    /// Numbers of its children, in the order of combination.
     pub children: Vec<u32>,
-    /// Number of the node's first.
+    /// Number of the node's first member.
     pub first: u32,
-    /// The others that take part, by number.
+    /// Numbers of the other participants.
     pub others: Vec<usize>,
-    /// Of each node the rank that works with the others', and which of them is this node's.
+    /// Ranks that communicate between nodes, one a node, and the index of this node's.
     nodes: Vec<u32>,
     node: usize,
 }
 
-/// A part of the data that the first of a node combines with those of the other nodes.
+/// A part of the data that a node's first combines with the other nodes'.
 pub(super) struct Among {
     /// Number of the part.
     part: u32,
-    /// What the node has.
+    /// The node's partial result.
     pub from: Slice,
-    /// Where the result is to be.
+    /// Destination of the result.
     pub sum: Slice,
 }
 
 impl Builder<'_> {
-    /// Every endpoint takes part: up the tree of the node, among the nodes, down to all.
+    /// All endpoints take part: up the tree of the node, among the nodes, down to all.
     pub(super) fn shared_barrier(&mut self) {
         let neighbours = self.arguments.neighbours;
         let here = neighbours.here(self.rank);
@@ -55,8 +55,8 @@ impl Builder<'_> {
         });
     }
 
-    /// A barrier of the endpoints `ranks` of this node, the first of which meets those of the others. `among` adds the
-    /// steps of that behind those given, and returns those after which all have come.
+    /// Barrier of the endpoints `ranks` of this node, whose first synchronizes with the other nodes. `among` adds
+    /// those steps after the given ones, and returns the steps after which all have arrived.
     pub(super) fn barrier_of_nodes(
         &mut self,
         ranks: &[u32],
@@ -88,7 +88,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The root's node has the data first; it goes from node to node along a binomial tree.
+    /// From the root's node along a binomial tree of the nodes.
     pub(super) fn shared_broadcast(&mut self) {
         self.in_memory(Some(self.root_leader()), |b, here| {
             let data = b.output(0);
@@ -129,7 +129,7 @@ impl Builder<'_> {
             let parts = b.parts(own.len);
             let count = parts.len();
             let links = b.binomial_of(here.nodes.len(), here.root_node(b.root_leader()), here.node);
-            // What the node's first combines into; its own data if there is nothing to combine.
+            // Accumulator of the node's first; its own data if there is nothing to combine.
             let sum = match here.parent {
                 Some(_) => own,
                 None if links.parent.is_none() => b.output(0),
@@ -176,9 +176,9 @@ impl Builder<'_> {
         });
     }
 
-    /// Up the trees of the nodes, among the nodes, down to all, part by part. `among` adds the steps of the nodes' first
-    /// for a part behind those given, and returns those after which the result is there. Nobody publishes a part before it
-    /// has read the one down that went through the same slot.
+    /// Up the trees of the nodes, among the nodes, down to all, part by part. `among` adds a part's steps of the
+    /// nodes' first after the given ones, and returns the steps after which the result is complete. A member
+    /// publishes a part only after it has read the earlier result that used the same slot.
     pub(super) fn up_and_down(
         &mut self,
         parts: Vec<Range<usize>>,
@@ -218,8 +218,8 @@ impl Builder<'_> {
         });
     }
 
-    /// What a node has of a part, at its first: its own data, or what it combines in `sum` from that and its
-    /// children's. Gives the steps after which it is there.
+    /// A node's partial result of a part, at its first: its own data, or the combination with its children's in
+    /// `sum`. Returns it with the steps after which it is complete.
     pub(super) fn combined_here(
         &mut self,
         here: &Here,
@@ -235,8 +235,8 @@ impl Builder<'_> {
         (sum, self.combine_children(here, part, sum, &before))
     }
 
-    /// An algorithm among the leaders of tasks; the others of a task hear from theirs when it is done. The first of a
-    /// node is that of its first task, or on its node `first`.
+    /// An algorithm among the leaders of tasks, which notify the other endpoints of their tasks at the end. A node's
+    /// first is the leader of its first task, but `first` on its own node.
     pub(super) fn in_memory(
         &mut self,
         first: Option<u32>,
@@ -292,7 +292,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The place of this member among `ranks` of its node, which `first` leads.
+    /// Position of this member among `ranks` of its node, led by `first`.
     fn here(&self, ranks: &[u32], first: u32, nodes: Vec<u32>) -> Here {
         let neighbours = self.arguments.neighbours;
         let number = |index: usize| neighbours.number(ranks[index]) as u32;
@@ -354,7 +354,7 @@ impl Builder<'_> {
         there
     }
 
-    /// Publishes data that is at hand after `there`, behind `before`.
+    /// Publishes data that is complete after `there`, in order after `before`.
     pub(super) fn publish_copy(
         &mut self,
         own: u32,
@@ -371,7 +371,7 @@ impl Builder<'_> {
         self.publish(part, &[copied])
     }
 
-    /// Takes a part whose slot is used again in the same collective.
+    /// Confirms a part whose slot is reused in the same collective.
     pub(super) fn take_if_needed(&mut self, part: u32, count: usize, after: &[usize]) {
         if part as usize + SLOTS < count {
             self.memory(MemoryStep::Take { part }, after);
@@ -395,12 +395,12 @@ impl Builder<'_> {
         self.add(Action::Memory(step), after)
     }
 
-    /// Copies, even no bytes: others wait for the step.
+    /// Copies, even zero bytes: other steps wait for it.
     pub(super) fn copied(&mut self, from: Slice, to: Slice, after: &[usize]) -> usize {
         self.add(Action::Copy { from, to }, after)
     }
 
-    /// The parts of `bytes` bytes, of whole elements; one if there are none.
+    /// Parts of `bytes` bytes in whole elements; one empty part for no bytes.
     fn parts(&self, bytes: usize) -> Vec<Range<usize>> {
         match bytes {
             0 => core::iter::once(0..0).collect(),
@@ -416,7 +416,7 @@ impl Builder<'_> {
 }
 
 impl Here {
-    /// Which of the nodes is that of the root, whose leader is `root`.
+    /// Index of the root's node, whose leader is `root`.
     fn root_node(&self, root: u32) -> usize {
         self.nodes.iter().take_while(|&&rank| rank != root).count()
     }

@@ -6,13 +6,13 @@ use gyre_driver::Routing;
 
 use crate::node::steps::{MemoryPeers, MemoryStep};
 
-/// Which buffer.
+/// Buffers of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Space {
     Send,
     Receive,
     Scratch,
-    /// The segment that the endpoints of the node share: copies and combinations alone use it.
+    /// Shared segment of the node; only for copies and combinations.
     Memory,
 }
 
@@ -38,7 +38,7 @@ impl Slice {
         Self::new(Space::Scratch, 0..0)
     }
 
-    /// Bytes `range` of this.
+    /// Subrange `range`.
     pub fn part(self, range: Range<usize>) -> Self {
         Self {
             offset: self.offset + range.start,
@@ -48,23 +48,23 @@ impl Slice {
     }
 }
 
-/// What a step does.
+/// Action of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Send to the endpoint with rank `to`; `tag` tells the messages between two ranks apart.
     Send { to: u32, tag: u32, from: Slice },
-    /// Receive from rank `from`; `routing` says how long data comes.
+    /// Receive from rank `from`; `routing` applies to long data.
     Receive {
         from: u32,
         tag: u32,
         into: Slice,
         routing: Routing,
     },
-    /// Receive from rank `from` and drop what comes: another endpoint of the task has it (EP-10).
+    /// Receive from rank `from` and drop the data, which another endpoint of the task stores (EP-10).
     Discard { from: u32, tag: u32 },
     /// Copy between buffers.
     Copy { from: Slice, to: Slice },
-    /// Combine both into `into`; `earlier` says whether `other` is the operation's first operand.
+    /// Combine both into `into`; `earlier`: `other` is the first operand.
     Combine {
         other: Slice,
         into: Slice,
@@ -90,7 +90,7 @@ pub(crate) struct Step {
     pub after: Vec<usize>,
 }
 
-/// What one member does. Steps only wait for steps before them.
+/// Steps of one member. Steps wait only for earlier steps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Schedule {
     pub steps: Vec<Step>,

@@ -1,4 +1,4 @@
-//! Collectives that go along the dimensions of a torus, in several colours at once.
+//! Collectives along the dimensions of a torus, in several colours at once.
 
 use core::ops::Range;
 
@@ -7,9 +7,9 @@ use gyre_driver::Routing;
 use super::builder::Builder;
 use super::steps::Action;
 
-/// Most bytes that travel as one message: a node passes one on while the next is on its way.
+/// Maximum bytes of a message: a node forwards one while the next arrives.
 const PIECE: usize = 16 << 10;
-/// Data is cut at multiples of this, bytes: the payload of a packet.
+/// Data is cut at multiples of these bytes: the payload of a packet.
 const UNIT: usize = 512;
 
 impl Builder<'_> {
@@ -51,12 +51,12 @@ impl Builder<'_> {
     }
 }
 
-/// Cuts a range into pieces of much the same size, of at most `most` bytes each.
+/// Cuts a range into pieces of similar size, at most `most` bytes each.
 pub(super) fn pieces(range: Range<usize>, most: usize) -> Vec<Range<usize>> {
     pieces_of(range, most, 1)
 }
 
-/// The same, of whole elements of `element` bytes, at most `most`.
+/// The same in whole elements of `element` bytes.
 pub(super) fn pieces_of(range: Range<usize>, most: usize, element: usize) -> Vec<Range<usize>> {
     let unit = UNIT.next_multiple_of(element);
     let units = range.len().div_ceil(unit);
@@ -66,7 +66,7 @@ pub(super) fn pieces_of(range: Range<usize>, most: usize, element: usize) -> Vec
         .collect()
 }
 
-/// Part `number` of `count` of a range, much the same size as the others, cut at multiples of `unit`.
+/// Part `number` of `count` of a range, of similar sizes, cut at multiples of `unit`.
 fn share(range: Range<usize>, (number, count): (usize, usize), unit: usize) -> Range<usize> {
     let units = range.len().div_ceil(unit);
     let bound = |number: usize| (range.start + number * units / count * unit).min(range.end);

@@ -7,9 +7,9 @@ use super::steps::{Action, Slice};
 
 /// A task's neighbours in a tree, by position.
 pub(super) struct Links {
-    /// None at the root.
+    /// `None` at the root.
     pub parent: Option<usize>,
-    /// In the order in which their data is combined.
+    /// Children in the order of combination.
     pub children: Vec<usize>,
 }
 
@@ -33,14 +33,13 @@ impl Builder<'_> {
         }
     }
 
-    /// In the tree along affinity domains on every node and of the nodes' leaders, from `root` (AF-5).
+    /// In the tree along affinity domains within nodes and between the nodes' leaders, from `root` (AF-5).
     pub(super) fn along_domains(&self, root: usize) -> Links {
         let (parent, children) = self.geometry.along_domains(self.me, root);
         Links { parent, children }
     }
 
-    /// All endpoints tell their leaders that they have come, the leaders tell each other up and down the tree, and
-    /// then their endpoints.
+    /// Endpoints notify their leaders, the leaders synchronize up and down the tree, then notify their endpoints.
     pub(super) fn tree_barrier(&mut self, links: &Links) {
         let nothing = Slice::nothing();
         let leader = self.leader(self.me);

@@ -13,7 +13,7 @@ use crate::node::sharing::Sharing;
 use crate::reduction::kind::ReduceKind;
 use crate::reduction::{DataType, ReduceOp};
 
-/// What the validity of an algorithm may depend on: the same for all members of a geometry.
+/// Inputs to the choice of an algorithm: the same for all members of a geometry.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
     /// The geometry.
@@ -22,15 +22,15 @@ pub struct Query<'a> {
     pub collective: Collective,
     /// Position of the root.
     pub root: usize,
-    /// Bytes of a block or of the combined vector; `None` when not every member knows them.
+    /// Bytes of a block or of the combined vector; `None` if not known to every member.
     pub bytes: Option<usize>,
-    /// What addresses of buffers are multiples of at all members: 1 says nothing.
+    /// Alignment of the buffers at all members; 1 if unknown.
     pub alignment: usize,
-    /// How data is combined.
+    /// Reduction of the data.
     pub reduction: ReduceKind,
-    /// What the geometry has of the collective network: [`Member::routes`](crate::Member::routes).
+    /// Routes of the geometry: [`Member::routes`](crate::Member::routes).
     pub routes: RoutesTaken,
-    /// How its endpoints share nodes: [`Member::sharing`](crate::Member::sharing).
+    /// Sharing of nodes by its endpoints: [`Member::sharing`](crate::Member::sharing).
     pub sharing: Sharing,
 }
 impl Condition {
@@ -74,20 +74,20 @@ impl Condition {
     }
 }
 impl Entry {
-    /// Whether the algorithm works.
+    /// Whether the algorithm is valid.
     #[must_use]
     pub fn is_valid(&self, query: &Query<'_>) -> bool {
         self.requires.iter().all(|c| c.holds(query))
     }
 
-    /// Whether the algorithm works and is wanted.
+    /// Whether the algorithm is valid and its further conditions hold.
     #[must_use]
     pub fn check(&self, query: &Query<'_>) -> bool {
         self.is_valid(query) && self.when.iter().all(|c| c.holds(query))
     }
 }
 impl Algorithms {
-    /// The algorithm to use: the one named, if it is valid, or else the first that is valid and wanted.
+    /// The algorithm to use: the named one, if valid; otherwise the first whose requirements and conditions hold.
     ///
     /// # Errors
     /// [`Error::Algorithm`].

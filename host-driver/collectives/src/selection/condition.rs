@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-/// A condition of an algorithm, all of which must hold. A condition on bytes does not hold while they are
-/// unknown.
+/// A condition of an algorithm. A condition on bytes does not hold if they are unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
     /// The number of tasks is a power of two.
@@ -14,50 +13,48 @@ pub enum Condition {
     EndpointsEven,
     /// The number of endpoints is odd.
     EndpointsOdd,
-    /// There is one task on every node of the machine, and each of its dimensions is a ring.
+    /// Every node of the machine has one task, and each dimension is a ring.
     WholeTorus,
-    /// The root's task has at least so many endpoints.
+    /// The root's task has at least this many endpoints.
     RootEndpoints(usize),
-    /// The places of the tasks are known, and some node has several.
+    /// The places of the tasks are known, and some node has several tasks.
     NodesShared,
-    /// Some node has several of the endpoints, which share a segment of its memory.
+    /// Some node has several endpoints, which share a segment of its memory.
     SharedMemory,
     /// All endpoints live on one node.
     OneNode,
     /// The endpoints live on several nodes.
     SeveralNodes,
-    /// No node has several of the endpoints, or there are few enough bytes that one processor may combine the data of its
-    /// node: where nodes have two tasks, at most so many for each task of the geometry; where they have n, one (2n - 3)th of
-    /// that.
+    /// No node has several endpoints, or one processor can combine the data of its node fast enough: for nodes of n
+    /// tasks, at most this many bytes for each task of the geometry, divided by 2n - 3.
     LittleForNodes(usize),
     /// All blocks have the same number of bytes.
     EqualBlocks,
-    /// The order in which data is combined does not matter: any built-in operation but
-    /// [`ReduceOp::Copy`](crate::ReduceOp::Copy), and what the user calls commutative.
+    /// The operation is commutative: any built-in one but [`ReduceOp::Copy`](crate::ReduceOp::Copy), or a commutative
+    /// user operation.
     Commutative,
-    /// Elements that are combined have at most so many bytes.
+    /// Elements have at most this many bytes.
     ElementAtMost(usize),
-    /// At least so many bytes.
+    /// At least this many bytes.
     AtLeast(usize),
-    /// At least so many bytes for each endpoint.
+    /// At least this many bytes for each endpoint.
     AtLeastEach(usize),
-    /// At most so many bytes.
+    /// At most this many bytes.
     AtMost(usize),
-    /// A multiple of so many bytes.
+    /// A multiple of this many bytes.
     MultipleOf(usize),
-    /// Buffers whose addresses are multiples of so many bytes at all members: what the request says of them,
-    /// [`Request::aligned`](crate::Request::aligned).
+    /// Buffers aligned to this many bytes at all members, by [`Request::aligned`](crate::Request::aligned).
     Aligned(usize),
     /// The geometry has a class route of the collective network (HW-9).
     ClassRoute,
     /// The geometry has a barrier route of the collective network (HW-9).
     BarrierRoute,
-    /// The result arrives on the class route without a copy, or is no longer than the bytes given.
+    /// The result arrives on the class route without a copy, or has at most this many bytes.
     Window(usize),
-    /// The ALU of the collective network has the operation on the type.
+    /// The ALU of the collective network supports the operation on the type.
     TreeOperation,
-    /// The ALU of the collective network has it as software does: minimum and maximum of doubles differ in
-    /// what they make of NaN, which the hardware leaves out.
+    /// The ALU of the collective network treats NaN like software: not for minimum and maximum of doubles, where the
+    /// hardware ignores NaN.
     TreeNan,
 }
 

@@ -22,13 +22,12 @@ const CONDITIONS: [&str; 6] = [
 ];
 
 impl Algorithms {
-    /// The default lists, with those that a configuration file gives for a geometry in their place.
+    /// The default lists, overridden by those of a geometry in a configuration file.
     ///
-    /// An algorithm that the file gives by its name alone is chosen when the default list would choose it. One with
-    /// `when` is chosen when all conditions there hold, and those of the default list do not count. What an
-    /// algorithm needs to work must hold in either case. Conditions are `at_least`, `at_most` and `multiple_of` bytes,
-    /// `aligned` bytes ([`Condition::Aligned`]), `endpoints = "even"`, `"odd"` or `"power_of_two"`, and
-    /// `tasks = "power_of_two"`.
+    /// An algorithm given by name only keeps the conditions of the default list. With `when`, the conditions there
+    /// replace those of the default list. The requirements of the algorithm hold in either case. Conditions are
+    /// `at_least`, `at_most` and `multiple_of` bytes, `aligned` bytes ([`Condition::Aligned`]), `endpoints = "even"`,
+    /// `"odd"` or `"power_of_two"`, and `tasks = "power_of_two"`.
     ///
     /// # Errors
     /// [`Error::Configured`] with file and line.
@@ -58,7 +57,7 @@ impl Algorithms {
         Ok(self.with(collective, entries))
     }
 
-    /// The entries of an algorithm that a file gives.
+    /// Entries of an algorithm in a file.
     fn given(
         &self,
         geometry: &str,
@@ -81,7 +80,7 @@ impl Algorithms {
     }
 }
 
-/// What a condition of a file means.
+/// Parses a condition of a file.
 fn condition(geometry: &str, given: &ConditionConfig) -> Result<Condition, Error> {
     let known = CONDITIONS.map(|name| (name, name));
     let name = find(geometry, "condition", &given.name, &known)?;
@@ -118,7 +117,7 @@ fn condition(geometry: &str, given: &ConditionConfig) -> Result<Condition, Error
     })
 }
 
-/// What a name means.
+/// Looks up a name.
 fn find<T: Copy>(
     geometry: &str,
     what: &'static str,

@@ -1,4 +1,4 @@
-//! The lists of geometries that name no algorithms.
+//! Default lists of algorithms.
 
 use super::condition::Condition;
 use super::entry::Entry;
@@ -6,27 +6,27 @@ use crate::algorithm::Algorithm;
 use crate::collective::Collective;
 use crate::node::segment::SLOT;
 
-/// From how many bytes on bandwidth matters more than the number of rounds.
+/// Bytes from which bandwidth matters more than the number of rounds.
 const LONG: usize = 16 << 10;
-/// Up to how many bytes it hardly matters how often a block is sent on.
+/// Bytes up to which forwarding a block costs little.
 const SHORT: usize = 256;
 
-/// Up to how many bytes a transfer on the tree is worth its copies.
+/// Bytes up to which a transfer on the collective network is worth its copies.
 const COPIED: usize = 4 << 10;
-/// Up to how many bytes those of a node combine them in its memory faster than by messages: `gyre bench allreduce
-/// --shape 1x1x1 --set tasks=2`, 4 and 8.
+/// Bytes up to which the tasks of a node combine faster in its memory than by messages: `gyre bench allreduce --shape
+/// 1x1x1 --set tasks=2`, 4 and 8.
 const SHARED: usize = 512;
-/// From how many bytes for each endpoint on the messages of a ring, which has most of them, are worth their number.
+/// Bytes for each endpoint from which a ring, with the most messages, is worthwhile.
 const RING: usize = 256;
 
-/// Up to how many bytes the first of a node combines the data of those there, for the tree, faster than all of them combine
-/// theirs by messages: `gyre bench allreduce` with `--set tasks=2`, 4 and 8 on `--shape 2x1x1`, `2x2x1`, `2x2x2`, `4x4x1`.
+/// Bytes up to which a node's first combines the data of its node for the collective network faster than all tasks do
+/// by messages: `gyre bench allreduce` with `--set tasks=2`, 4 and 8 on `--shape 2x1x1`, `2x2x1`, `2x2x2`, `4x4x1`.
 const LITTLE: Condition = Condition::LittleForNodes(2500);
 
-/// Elements of which a slot of the memory of nodes has room for one.
+/// Elements that fit a slot of shared memory.
 const FITS: Condition = Condition::ElementAtMost(SLOT);
 
-/// Every algorithm of a collective, the one that suits best first.
+/// Algorithms of a collective, in order of preference.
 pub(super) fn defaults(collective: Collective) -> Vec<Entry> {
     use Algorithm as A;
     use Condition as C;

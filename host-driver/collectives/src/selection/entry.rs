@@ -8,8 +8,8 @@ use crate::algorithm::Algorithm;
 pub struct Entry {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// What must hold for it to work; nothing: always valid.
+    /// Requirements for validity; always valid if empty.
     pub requires: Vec<Condition>,
-    /// What must hold besides for it to be chosen without being named.
+    /// Further conditions for the choice if the algorithm is not named.
     pub when: Vec<Condition>,
 }

@@ -1,4 +1,4 @@
-//! The algorithms of each collective that a geometry chooses from (EP-8).
+//! Lists of algorithms of a geometry (EP-8).
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,9 @@
-//! What threads tell each other in the node's shared memory.
+//! Messages between threads in the node's shared memory.
 //!
-//! Each thread has a piece of the segment that it alone writes: slots for what goes up to its parent, slots for
-//! what goes down to its children, and a line with how much it has taken of either. A part of a message has a
-//! number, the same at all threads, and lies in the slot of that number modulo the slots; before a slot is written
-//! again, those that read it have taken what was there. Messages say how much their sender has taken, so that
-//! the line is looked at only when messages go in one direction for long.
+//! Each thread has a piece of the segment that only it writes: slots for its parent, slots for its children, and a
+//! line with the parts it has consumed in each direction. Parts of messages are numbered alike at all threads; a part
+//! uses the slot of its number modulo the slots, once its readers have consumed the previous one. Messages carry
+//! their sender's consumption, so that the line is read only when traffic goes in one direction for long.
 
 use gyre_affinity::Tree;
 use gyre_driver::{Op, Platform, SharedSegment};
@@ -25,7 +24,7 @@ pub(super) const CHUNK: usize = SLOT - HEADER;
 const DEPTH: u32 = 2;
 /// Bytes of a thread's piece: the line, then the slots.
 const PIECE: usize = LINE + 2 * DEPTH as usize * SLOT;
-/// Segments of thread groups have numbers from here on: those of clients are below.
+/// First segment number of thread groups; those of clients are lower.
 const SEGMENTS: u32 = 1 << 24;
 /// Bytes that [`Op::CopyChunk`] stands for.
 const COPY_CHUNK: usize = 32;
@@ -39,7 +38,7 @@ pub(super) enum Direction {
     Down,
 }
 
-/// What a collective is: the same at all threads.
+/// Signature of a collective: the same at all threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kind {
     pub collective: Collective,
@@ -67,7 +66,7 @@ impl Kind {
             _ => (0, reduction),
         };
         let kind = self.collective as u32 | built_in << 8 | u32::from(flags) << 24;
-        // Nodes and threads are far fewer than 2^32.
+        // Nodes and threads fit 32 bits.
         let (node, thread) = (self.root.0 as u32, self.root.1 as u32);
         [
             kind,
@@ -88,11 +87,11 @@ pub(super) struct Lanes<P: Platform> {
     thread: usize,
     parent: Option<usize>,
     children: Vec<usize>,
-    /// Parts that have gone in each direction so far, read or not.
+    /// Parts sent in each direction so far, read or not.
     done: [u32; 2],
-    /// Parts that this thread has taken, in each direction.
+    /// Parts that this thread has consumed, in each direction.
     taken: [u32; 2],
-    /// Parts that the parent is known to have taken of what goes up, and each child of what goes down.
+    /// Parts known to be consumed by the parent (up) and by each child (down).
     parent_taken: u32,
     children_taken: Vec<u32>,
 }
@@ -122,13 +121,13 @@ impl<P: Platform> Lanes<P> {
         })
     }
 
-    /// Writes the next part in `direction`, when there is room.
+    /// Writes the next part in `direction` once its slot is free.
     pub fn publish(&mut self, direction: Direction, kind: Kind, data: &[u8]) -> Result<(), Error> {
         let number = self.done[direction as usize];
         self.wait_for_room(direction, number)?;
         let mut words = [0; HEADER / 4];
         words[0] = number.wrapping_add(1);
-        // What goes in one direction says what has been taken of the other.
+        // A message carries the consumption of the opposite direction.
         words[1] = self.taken[1 - direction as usize];
         words[2..].copy_from_slice(&kind.words());
         charge_copies(&self.platform, HEADER + data.len());
@@ -156,7 +155,7 @@ impl<P: Platform> Lanes<P> {
         let words: [u32; HEADER / 4] = loop {
             self.platform.charge(Op::Counter, 1);
             let words = self.read_words(slot)?;
-            // A part of a later number is none that this thread's collectives have: found out below.
+            // A later number means another collective, which the comparison below reports.
             if words[0].wrapping_sub(number.wrapping_add(1)) < 1 << 31 {
                 break words;
             }
@@ -186,7 +185,7 @@ impl<P: Platform> Lanes<P> {
         Ok(read.map_err(gyre_driver::Error::from)?)
     }
 
-    /// Says that this thread needs the next part in `direction` no longer, or has never.
+    /// Confirms that this thread does not need the next part in `direction`.
     pub fn taken(&mut self, direction: Direction) -> Result<(), Error> {
         let read_by_anybody = match direction {
             Direction::Up => !self.children.is_empty(),
@@ -201,7 +200,7 @@ impl<P: Platform> Lanes<P> {
         self.write(taken_place(self.thread, direction), &word)
     }
 
-    /// A part has gone in `direction`.
+    /// Counts a part in `direction`.
     pub fn next(&mut self, direction: Direction) {
         let done = &mut self.done[direction as usize];
         *done = done.wrapping_add(1);
@@ -259,12 +258,12 @@ impl<P: Platform> Lanes<P> {
     }
 }
 
-/// Byte of the segment at which a thread says how much it has taken.
+/// Byte offset of a thread's consumption word.
 fn taken_place(thread: usize, direction: Direction) -> usize {
     thread * PIECE + 4 * direction as usize
 }
 
-/// Byte of the segment at which the slot of a part begins.
+/// Byte offset of the slot of a part.
 fn slot(thread: usize, direction: Direction, number: u32) -> usize {
     let slot = direction as u32 * DEPTH + number % DEPTH;
     thread * PIECE + LINE + slot as usize * SLOT

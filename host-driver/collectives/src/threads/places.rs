@@ -1,4 +1,4 @@
-//! What the threads of a node tell each other of where they run, in its shared memory.
+//! Exchange of thread places within a node through shared memory.
 
 use gyre_affinity::{Place, PlaceError};
 use gyre_driver::{Op, Platform, SharedSegment};
@@ -7,16 +7,16 @@ use crate::error::Error;
 
 /// Bytes of a thread's line: state, processor and module, core and thread.
 const LINE: usize = 64;
-/// Segments of places have numbers from here on: those of thread groups are below.
+/// First segment number of places; those of thread groups are lower.
 const SEGMENTS: u32 = 1 << 25;
-/// States of a line besides 0: the place is there, or nobody knows it.
+/// States of a line besides 0: the place is known or unknown.
 const KNOWN: u32 = 1;
 const UNKNOWN: u32 = 2;
 
-/// Tells all threads where this one runs, and returns where each of them does.
+/// Publishes the place of this thread, and returns the places of all.
 ///
 /// # Errors
-/// [`Error::ThreadPlace`] when another thread does not know; [`Error::Driver`].
+/// [`Error::ThreadPlace`] if the place of another thread is unknown; [`Error::Driver`].
 pub(super) fn exchange<P: Platform>(
     platform: &P,
     (group, number): (&str, u16),
