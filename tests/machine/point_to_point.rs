@@ -10,10 +10,10 @@ use gyre::job::{Job, Process};
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
 use gyre_driver::{
-    Arrival, BufferRange, ByteCounter, Client, ClientConfig, Context, CostTable, DeferredReceive,
-    DoneFn, Fence, Instruction, MemoryRegion, Ordered, Platform, PutArrival, PutNotify, Receive,
-    RegionRights, RemoteRegion, Resources, Rget, Rmw, RmwOp, RmwWidth, RoutePart, Routing, Rput,
-    SameNode, SendImmediate, SendMessage, TaskId, TreeChoice, TreeRoutes,
+    Arrival, BufferRange, ByteCounter, Client, ClientConfig, CollnetChoice, CollnetRoutes, Context,
+    CostTable, DeferredReceive, DoneFn, Fence, Instruction, MemoryRegion, Ordered, Platform,
+    PutArrival, PutNotify, Receive, RegionRights, RemoteRegion, Resources, Rget, Rmw, RmwOp,
+    RmwWidth, RoutePart, Routing, Rput, SameNode, SendImmediate, SendMessage, TaskId,
 };
 use gyre_sim::{MachineConfig, RunReport, Until};
 use parking_lot::Mutex;
@@ -339,13 +339,13 @@ fn two_nodes() -> Result<Job, Failure> {
 }
 
 /// Routes among which there is none: no barrier can start on them.
-fn no_routes(context: &Context<SimPlatform>) -> Result<Arc<TreeRoutes<SimPlatform>>, Failure> {
+fn no_routes(context: &Context<SimPlatform>) -> Result<Arc<CollnetRoutes<SimPlatform>>, Failure> {
     let part = RoutePart {
         member: true,
         parent: false,
         children: [false; 2],
     };
-    let routes = context.take_tree_routes(&TreeChoice::default(), &part)?;
+    let routes = context.take_collnet_routes(&CollnetChoice::default(), &part)?;
     Ok(routes.ok_or("nothing of these routes is in use")?)
 }
 
@@ -371,7 +371,7 @@ fn ep4_x5_what_cannot_be_started_holds_up_nothing_that_was_posted_behind_it() ->
     let run = |process: Process, (context, tags): (Context<SimPlatform>, Tags)| {
         if process.task == TaskId(0) {
             let routes = no_routes(&context)?;
-            context.post(Instruction::TreeBarrier { routes, done: None })?;
+            context.post(Instruction::CollnetBarrier { routes, done: None })?;
             let destination = context.endpoint(TaskId(1), 0)?;
             context.send(SendMessage {
                 tag: 1,
@@ -380,7 +380,7 @@ fn ep4_x5_what_cannot_be_started_holds_up_nothing_that_was_posted_behind_it() ->
             let refused = context.advance(1);
             assert_eq!(
                 refused,
-                Err(gyre_driver::Error::NoTreeRoute { kind: "barrier" })
+                Err(gyre_driver::Error::NoCollnetRoute { kind: "barrier" })
             );
             context.send_immediate(&SendImmediate {
                 tag: 2,
@@ -408,7 +408,7 @@ fn ep3_x5_what_is_called_at_once_and_ends_there_is_told_by_advance() -> Result<(
         let routes = no_routes(&context)?;
         let told = Arc::new(Mutex::new(Vec::new()));
         let ends = Arc::clone(&told);
-        let barrier = Instruction::TreeBarrier {
+        let barrier = Instruction::CollnetBarrier {
             routes,
             done: Some(Box::new(move |_, result| ends.lock().push(result))),
         };
@@ -417,7 +417,7 @@ fn ep3_x5_what_is_called_at_once_and_ends_there_is_told_by_advance() -> Result<(
         assert_eq!(*told.lock(), [], "callbacks run in advance");
         assert!(!context.is_at_rest());
         context.advance_until(|| context.is_at_rest())?;
-        let refused = gyre_driver::Error::NoTreeRoute { kind: "barrier" };
+        let refused = gyre_driver::Error::NoCollnetRoute { kind: "barrier" };
         assert_eq!(*told.lock(), [Err(refused)]);
         Ok(())
     };

@@ -13,8 +13,8 @@ use gyre_collectives::{
     ReduceOp, Request, RoutesTaken, tree_operation,
 };
 use gyre_driver::{
-    BufferRange, ClientConfig, CostTable, Instruction, Platform as _, Receive, RoutePart,
-    SendMessage, SendProtocol, TaskId, TreeChoice,
+    BufferRange, ClientConfig, CollnetChoice, CostTable, Instruction, Platform as _, Receive,
+    RoutePart, SendMessage, SendProtocol, TaskId,
 };
 use gyre_sim::MachineConfig;
 
@@ -336,11 +336,11 @@ fn hw5_planted_barrier_that_forgets_a_subtree_lets_somebody_leave_early() {
                     *there &= 2 * node + 1 + child as u32 != forgotten;
                 }
             }
-            let choice = TreeChoice {
+            let choice = CollnetChoice {
                 barrier: Some(5),
-                ..TreeChoice::default()
+                ..CollnetChoice::default()
             };
-            let routes = seat.context.take_tree_routes(&choice, &part)?;
+            let routes = seat.context.take_collnet_routes(&choice, &part)?;
             let routes = routes.expect("the route is free");
             seat.carry_out(Some(Algorithm::Dissemination), Request::barrier())?;
             let platform = seat.context.platform();
@@ -351,7 +351,7 @@ fn hw5_planted_barrier_that_forgets_a_subtree_lets_somebody_leave_early() {
                 let entered = platform.now_ps();
                 let over = Arc::new(AtomicCell::new(false));
                 let end = Arc::clone(&over);
-                seat.context.post(Instruction::TreeBarrier {
+                seat.context.post(Instruction::CollnetBarrier {
                     routes: Arc::clone(&routes),
                     done: Some(Box::new(move |_, result| end.store(result.is_ok()))),
                 })?;

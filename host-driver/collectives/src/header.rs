@@ -147,9 +147,9 @@ impl Header {
     /// Decodes the header of a message from `origin`. Returns it with its length in bytes.
     ///
     /// # Errors
-    /// [`DriverError::SystemMessage`] for a malformed message.
+    /// [`DriverError::ControlMessage`] for a malformed message.
     pub fn decode(bytes: &[u8], origin: TaskId) -> Result<(Self, usize), DriverError> {
-        let wrong = |field, value: u64, expected| DriverError::SystemMessage {
+        let wrong = |field, value: u64, expected| DriverError::ControlMessage {
             origin,
             message: "message of a collective",
             field,

@@ -221,7 +221,7 @@ pub enum Error {
     },
     /// A transfer on a class route whose range has another length.
     #[error("a range of {range} bytes in a transfer of {bytes} bytes on a class route")]
-    TreeLength {
+    CollnetLength {
         /// Bytes of the range.
         range: usize,
         /// Bytes of the transfer.
@@ -229,7 +229,7 @@ pub enum Error {
     },
     /// Routes that lack the one that is needed.
     #[error("the node is no member of a {kind} route of these routes")]
-    NoTreeRoute {
+    NoCollnetRoute {
         /// Class or barrier.
         kind: &'static str,
     },
@@ -254,7 +254,7 @@ pub enum Error {
     },
     /// A dispatch identifier that belongs to the driver.
     #[error("dispatch identifier {id} belongs to the driver, expected 0 to 223")]
-    SystemDispatch {
+    ReservedDispatch {
         /// The identifier.
         id: u8,
     },
@@ -374,9 +374,9 @@ pub enum Error {
         /// Bytes of the counters.
         bytes: usize,
     },
-    /// A system message that is none; it is dropped.
+    /// A malformed control message; it is dropped.
     #[error("{message} from {origin}: {field} is {value}, expected {expected}")]
-    SystemMessage {
+    ControlMessage {
         /// Who sent it.
         origin: TaskId,
         /// Which message.

@@ -15,7 +15,7 @@ use crate::transport::injection::{Completed, Finish, Order, Outgoing, Payload};
 use crate::transport::lanes::{Label, Lanes};
 use crate::transport::registers::{self, Bus};
 use crate::transport::shared_memory::{Message, SharedLane};
-use crate::transport::wire::{Bytes, System};
+use crate::transport::wire::{Bytes, ControlMessage};
 
 /// The ways out of a context, and what has completed on them.
 pub(crate) struct Io<P: Platform> {
@@ -91,10 +91,10 @@ impl<P: Platform> Io<P> {
     pub fn send_control(
         &mut self,
         peer: Endpoint,
-        system: System,
+        kind: ControlMessage,
         payload: Bytes,
     ) -> Result<(), Fault> {
-        self.send_own(peer, system, payload, Finish::Control)
+        self.send_own(peer, kind, payload, Finish::Control)
     }
 
     /// Sends a message of the driver's own: at once where it need not wait for others.
@@ -104,18 +104,18 @@ impl<P: Platform> Io<P> {
     pub fn send_own(
         &mut self,
         peer: Endpoint,
-        system: System,
+        kind: ControlMessage,
         payload: Bytes,
         finish: Finish,
     ) -> Result<(), Fault> {
         self.core.platform.charge(Op::Control, 1);
         if self.flows.is_none() {
-            let message = SendImmediate::new(peer, system as u8).with_data(&payload);
+            let message = SendImmediate::new(peer, kind as u8).with_data(&payload);
             if self.lanes.inject_own(&message, finish) {
                 return Ok(());
             }
         }
-        let label = self.lanes.system_label(system);
+        let label = self.lanes.control_label(kind);
         self.send_message(peer, label, Payload::Staged(payload), finish)
     }
 

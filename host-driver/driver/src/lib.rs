@@ -74,10 +74,10 @@ pub use api::context::{
 pub use api::counter::ByteCounter;
 pub use api::inbox::{Inbox, Message};
 pub use api::operation::{
-    Fence, Get, Instruction, Put, Rget, Rmw, Rput, SendMessage, TreeTransfer,
+    CollnetTransfer, Fence, Get, Instruction, Put, Rget, Rmw, Rput, SendMessage,
 };
 pub use buffer::{BufferRange, RemoteAddress};
-pub use collnet::routes::{NodeNumbers, TreeChoice, TreeRoutes, TreeShare};
+pub use collnet::routes::{CollnetChoice, CollnetRoutes, CollnetShare, NodeNumbers};
 pub use config::Configuration;
 pub use config::error::ConfigError;
 pub use config::geometry::{

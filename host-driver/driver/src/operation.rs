@@ -4,7 +4,7 @@
 //! functions, protocols get [their numbers](crate::done).
 
 use crate::buffer::{BufferRange, RemoteAddress};
-use crate::collnet::routes::TreeRoutes;
+use crate::collnet::routes::CollnetRoutes;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::platform::Platform;
@@ -67,18 +67,18 @@ pub enum Instruction<P: Platform, D, C> {
     Count(Count<P, D>),
     /// Enter a barrier on the barrier route of `routes`; `done` is called when all members have entered
     /// it.
-    TreeBarrier {
+    CollnetBarrier {
         /// This node's part of the route.
-        routes: Arc<TreeRoutes<P>>,
+        routes: Arc<CollnetRoutes<P>>,
         /// Called when the barrier is over.
         done: Option<D>,
     },
     /// Combine or broadcast on a class route.
-    TreeTransfer(TreeTransfer<P, D>),
+    CollnetTransfer(CollnetTransfer<P, D>),
     /// Give routes back that nobody uses any more: what is under way on them is given up.
-    TreeRelease {
+    CollnetRelease {
         /// This node's part of the routes.
-        routes: Arc<TreeRoutes<P>>,
+        routes: Arc<CollnetRoutes<P>>,
         /// Called when they are free.
         done: Option<D>,
     },
@@ -226,9 +226,9 @@ impl<'a> SendImmediate<'a> {
 
 /// A transfer on a class route. All members post the transfers of a route in the same order, with the same
 /// operation, type, receivers and number of bytes.
-pub struct TreeTransfer<P: Platform, D> {
+pub struct CollnetTransfer<P: Platform, D> {
     /// This node's part of the class route, and of the barrier route for a broadcast.
-    pub routes: Arc<TreeRoutes<P>>,
+    pub routes: Arc<CollnetRoutes<P>>,
     /// How contributions are combined; [`CollOp::Broadcast`]: there is one contribution.
     pub op: CollOp,
     /// Type of the elements; [`CollType::U32`] for a broadcast.
@@ -419,14 +419,14 @@ pub struct Fence<D> {
     pub done: Option<D>,
 }
 
-impl<P: Platform, D> TreeTransfer<P, D> {
+impl<P: Platform, D> CollnetTransfer<P, D> {
     /// Refuses ranges that do not have the transfer's bytes.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         let bytes = self.bytes;
         u32::try_from(bytes).map_err(|_| Error::MessageLength { bytes })?;
         for range in [&self.from, &self.into].into_iter().flatten() {
             if range.len() != bytes {
-                return Err(Error::TreeLength {
+                return Err(Error::CollnetLength {
                     range: range.len(),
                     bytes,
                 }
@@ -448,10 +448,10 @@ impl<P: Platform, D, C> Instruction<P, D, C> {
             Self::Rmw(rmw) => [rmw.done.as_ref(), None],
             Self::Fence(fence) => [fence.done.as_ref(), None],
             Self::FenceAll(done) => [done.as_ref(), None],
-            Self::TreeBarrier { done, .. } | Self::TreeRelease { done, .. } => {
+            Self::CollnetBarrier { done, .. } | Self::CollnetRelease { done, .. } => {
                 [done.as_ref(), None]
             }
-            Self::TreeTransfer(transfer) => [transfer.done.as_ref(), None],
+            Self::CollnetTransfer(transfer) => [transfer.done.as_ref(), None],
             Self::SendImmediate { local_done, .. } => [local_done.as_ref(), None],
             Self::Receive(receive) => [receive.done.as_ref(), None],
             Self::Acknowledge { .. }
@@ -542,11 +542,11 @@ impl<P: Platform, D, C> Instruction<P, D, C> {
             }),
             Self::Discard { message, refused } => Instruction::Discard { message, refused },
             Self::Call(call) => Instruction::Call(call),
-            Self::TreeBarrier { routes, done } => Instruction::TreeBarrier {
+            Self::CollnetBarrier { routes, done } => Instruction::CollnetBarrier {
                 routes,
                 done: done.map(name),
             },
-            Self::TreeTransfer(transfer) => Instruction::TreeTransfer(TreeTransfer {
+            Self::CollnetTransfer(transfer) => Instruction::CollnetTransfer(CollnetTransfer {
                 routes: transfer.routes,
                 op: transfer.op,
                 data: transfer.data,
@@ -556,7 +556,7 @@ impl<P: Platform, D, C> Instruction<P, D, C> {
                 to: transfer.to,
                 done: transfer.done.map(name),
             }),
-            Self::TreeRelease { routes, done } => Instruction::TreeRelease {
+            Self::CollnetRelease { routes, done } => Instruction::CollnetRelease {
                 routes,
                 done: done.map(name),
             },

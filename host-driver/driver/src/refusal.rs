@@ -40,7 +40,7 @@ use crate::task::{TaskId, TaskLocation};
 use crate::transport::envelope::Envelope;
 use crate::transport::registers;
 use crate::transport::shared_memory::EndpointTable;
-use crate::transport::wire::{FIRST_SYSTEM, GetFailed, MessagesRefused, System};
+use crate::transport::wire::{ControlMessage, FIRST_CONTROL, GetFailed, MessagesRefused};
 
 use puts::RefusedPuts;
 use under_way::PutsUnderWay;
@@ -230,7 +230,7 @@ impl<P: Platform> Refusals<P> {
             for task in 0..layout.config.tasks.len() as u32 {
                 for offset in 0..contexts {
                     let peer = layout.endpoint(TaskId(task), offset)?;
-                    io.send_control(peer, System::MessagesRefused, message.encode())?;
+                    io.send_control(peer, ControlMessage::MessagesRefused, message.encode())?;
                 }
             }
         }
@@ -364,7 +364,7 @@ fn tell<P: Platform>(io: &mut Io<P>, packets: &RefusedPackets, index: u16) -> Re
                 let requester = index.and_then(|index| endpoint_at(layout, packets.source, index));
                 if let Some(requester) = requester {
                     let payload = failed(word.number).encode();
-                    io.send_control(requester, System::GetFailed, payload)?;
+                    io.send_control(requester, ControlMessage::GetFailed, payload)?;
                 }
             }
             Ok(())
@@ -376,23 +376,23 @@ fn tell<P: Platform>(io: &mut Io<P>, packets: &RefusedPackets, index: u16) -> Re
                 process: envelope.process,
             };
             // Unreachable origin: nothing pending. Refusals are not answered.
-            let answers = envelope.dispatch == System::MessagesRefused as u8;
+            let answers = envelope.dispatch == ControlMessage::MessagesRefused as u8;
             let task = layout.config.tasks.task_at(from).filter(|_| !answers);
             let origin = task.and_then(|task| layout.endpoint(task, envelope.context).ok());
             let Some(origin) = origin else {
                 return Ok(());
             };
-            let plain = |word| Envelope::unpack(word).dispatch < FIRST_SYSTEM;
+            let plain = |word| Envelope::unpack(word).dispatch < FIRST_CONTROL;
             let message = MessagesRefused {
                 process,
                 context: offset,
                 reason,
                 what: match packets.words().any(plain) {
                     true => MessagesRefused::PLAIN,
-                    false => MessagesRefused::SYSTEM,
+                    false => MessagesRefused::CONTROL,
                 },
             };
-            io.send_control(origin, System::MessagesRefused, message.encode())
+            io.send_control(origin, ControlMessage::MessagesRefused, message.encode())
         }
         Ok(Kind::RmwReq) => {
             let processes = layout.config.tasks.processes_on(packets.source) as u16;
@@ -402,7 +402,7 @@ fn tell<P: Platform>(io: &mut Io<P>, packets: &RefusedPackets, index: u16) -> Re
             for word in packets.words() {
                 let message = failed(GetFailed::BY_COUNTER | word);
                 for &requester in &requesters {
-                    io.send_control(requester, System::GetFailed, message.encode())?;
+                    io.send_control(requester, ControlMessage::GetFailed, message.encode())?;
                 }
             }
             Ok(())

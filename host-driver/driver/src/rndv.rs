@@ -19,7 +19,7 @@ use crate::rma::gets::{Gets, Purpose, Request, Waiting};
 use crate::route::Routing;
 use crate::transport::injection::{Finish, Payload};
 use crate::transport::lanes::Label;
-use crate::transport::wire::{Rts, System};
+use crate::transport::wire::{ControlMessage, Rts};
 use crate::upcalls::{Upcalls, deliver};
 
 /// Sends RTS; the data stays here until the destination has fetched it.
@@ -54,7 +54,7 @@ pub(crate) fn send<P: Platform>(
     let mut payload = fields.encode();
     payload.extend_from_slice(&send.header);
     let rts = Label {
-        dispatch: System::Rts as u8,
+        dispatch: ControlMessage::Rts as u8,
         ..label
     };
     let finish = Finish::Send {

@@ -202,7 +202,7 @@ impl Agreement {
     ) -> Result<(), Error> {
         let bytes = arrival.immediate.unwrap_or(&[]);
         let Some(message) = Message::decode(bytes) else {
-            return Err(Error::SystemMessage {
+            return Err(Error::ControlMessage {
                 origin: arrival.origin.task(),
                 message: "message about a geometry",
                 field: "length",

@@ -87,7 +87,7 @@ pub fn code(error: &Error) -> ResultCode {
         | Error::UnknownContext { .. }
         | Error::ForeignEndpoint { .. }
         | Error::DispatchInUse { .. }
-        | Error::SystemDispatch { .. }
+        | Error::ReservedDispatch { .. }
         | Error::Range(_)
         | Error::Config { .. } => ResultCode::INVAL,
         Error::Alloc(_) | Error::Segment(_) => ResultCode::ENOMEM,

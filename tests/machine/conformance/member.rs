@@ -664,7 +664,7 @@ impl<P: Platform> Task<P> {
                 header: vec![0; gyre_driver::MAX_HEADER + 1],
                 ..SendMessage::new(to, DATA, bytes(8)?)
             }),
-            Wrong::SystemDispatch => immediate(&[], &[], 224),
+            Wrong::ReservedDispatch => immediate(&[], &[], 224),
             Wrong::UnknownTask => {
                 let task = TaskId(self.world.program.tasks() as u32);
                 context.endpoint(task, 0).map(drop)

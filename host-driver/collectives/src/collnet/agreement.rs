@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gyre_driver::{Endpoint, Platform, RoutePart, TreeChoice, TreeRoutes, TreeShare};
+use gyre_driver::{CollnetChoice, CollnetRoutes, CollnetShare, Endpoint, Platform, RoutePart};
 
 use super::message::{Above, Below};
 
@@ -18,10 +18,10 @@ pub(crate) struct Agreement<P: Platform> {
     children: [Option<Endpoint>; 2],
     locals: Vec<Endpoint>,
     /// Known free resources of the subtree.
-    pub share: TreeShare,
+    pub share: CollnetShare,
     /// Current choice.
-    pub choice: TreeChoice,
-    pub routes: Option<Arc<TreeRoutes<P>>>,
+    pub choice: CollnetChoice,
+    pub routes: Option<Arc<CollnetRoutes<P>>>,
     /// Outstanding answers, and whether all so far were positive.
     answers: usize,
     all: bool,
@@ -38,8 +38,8 @@ impl<P: Platform> Agreement<P> {
             above,
             children: [None; 2],
             locals: Vec::new(),
-            share: TreeShare::ALL,
-            choice: TreeChoice::default(),
+            share: CollnetShare::ALL,
+            choice: CollnetChoice::default(),
             routes: None,
             answers: 0,
             all: true,
@@ -67,7 +67,7 @@ impl<P: Platform> Agreement<P> {
     }
 
     /// Records a join; returns whether all have joined.
-    pub fn join(&mut self, from: Below, origin: Endpoint, share: TreeShare) -> bool {
+    pub fn join(&mut self, from: Below, origin: Endpoint, share: CollnetShare) -> bool {
         self.share = self.share & share;
         match from {
             Below::Child(child) => self.children[usize::from(child)] = Some(origin),
@@ -83,7 +83,7 @@ impl<P: Platform> Agreement<P> {
     }
 
     /// Chooses among free resources, and excludes the choice from later rounds.
-    pub fn choose(&mut self) -> TreeChoice {
+    pub fn choose(&mut self) -> CollnetChoice {
         let lowest = |set: u16| (set != 0).then(|| set.trailing_zeros() as u8);
         let class = lowest(self.share.class);
         let rest = self.share.class & self.share.class.wrapping_sub(1);
@@ -106,7 +106,7 @@ impl<P: Platform> Agreement<P> {
         self.share.class &= !(bit(class) | bit(second));
         self.share.barrier &= !bit(barrier);
         self.share.windows &= !windows;
-        TreeChoice {
+        CollnetChoice {
             class,
             second,
             barrier,
@@ -115,7 +115,10 @@ impl<P: Platform> Agreement<P> {
     }
 
     /// Records a new choice. Returns the previous one, and the nodes below.
-    pub fn take(&mut self, choice: TreeChoice) -> (Option<Arc<TreeRoutes<P>>>, Vec<Endpoint>) {
+    pub fn take(
+        &mut self,
+        choice: CollnetChoice,
+    ) -> (Option<Arc<CollnetRoutes<P>>>, Vec<Endpoint>) {
         let children = self.children();
         self.choice = choice;
         // Includes this node's own answer.
@@ -125,7 +128,7 @@ impl<P: Platform> Agreement<P> {
     }
 
     /// Records an answer. With the last one, returns whether all were positive, the parent, and the choice.
-    pub fn took(&mut self, all: bool) -> Option<(bool, Up, TreeChoice)> {
+    pub fn took(&mut self, all: bool) -> Option<(bool, Up, CollnetChoice)> {
         self.all &= all;
         self.answers -= 1;
         (self.answers == 0).then(|| (self.all, self.up(), self.choice))

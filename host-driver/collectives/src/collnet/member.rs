@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gyre_driver::{Context, Endpoint, Platform, TreeChoice, TreeShare};
+use gyre_driver::{CollnetChoice, CollnetShare, Context, Endpoint, Platform};
 
 use super::message::{Below, Says};
 use super::negotiation::Negotiation;
@@ -27,7 +27,7 @@ impl<P: Platform> Negotiation<P> {
             let name = geometry.name().into();
             return end(context, done, Err(Error::Routes { geometry: name }));
         };
-        let nothing = TreeChoice::default();
+        let nothing = CollnetChoice::default();
         let path = match path_up(context, geometry, rank) {
             Ok(path) => path,
             Err(error) => {
@@ -42,7 +42,7 @@ impl<P: Platform> Negotiation<P> {
         let agent = above[0].endpoint;
         let says = Says::Join {
             from: Below::Local,
-            share: TreeShare::ALL,
+            share: CollnetShare::ALL,
             above,
         };
         if let Err(error) = self.tell(context, agent, (number, round), says) {

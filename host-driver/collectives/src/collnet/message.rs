@@ -1,6 +1,6 @@
 //! Messages of route negotiation between the nodes of a tree. All numbers are little-endian, without gaps.
 
-use gyre_driver::{Context, Endpoint, Error as DriverError, Platform, TreeChoice, TreeShare};
+use gyre_driver::{CollnetChoice, CollnetShare, Context, Endpoint, Error as DriverError, Platform};
 use gyre_driver::{RoutePart, TaskId};
 
 /// Byte 2 of a message: no form of a collective's message.
@@ -32,15 +32,15 @@ pub(crate) enum Says {
     /// The subtree requests routes and has this share free; carries the receiver and the nodes above it.
     Join {
         from: Below,
-        share: TreeShare,
+        share: CollnetShare,
         above: Vec<Above>,
     },
     /// Take these routes instead of the previous choice.
-    Take(TreeChoice),
+    Take(CollnetChoice),
     /// Whether the subtree has taken them.
     Took { all: bool },
     /// Final choice of routes.
-    Decided(TreeChoice),
+    Decided(CollnetChoice),
     /// The subtree has released its routes.
     Leave(Below),
     /// Clear the routes.
@@ -87,13 +87,13 @@ impl Notice {
     }
 
     /// # Errors
-    /// [`DriverError::SystemMessage`] for malformed bytes; errors of unknown endpoints.
+    /// [`DriverError::ControlMessage`] for malformed bytes; errors of unknown endpoints.
     pub fn decode<P: Platform>(
         context: &Context<P>,
         bytes: &[u8],
         origin: TaskId,
     ) -> Result<Self, DriverError> {
-        let wrong = || DriverError::SystemMessage {
+        let wrong = || DriverError::ControlMessage {
             origin,
             message: "message about routes of the collective network",
             field: "length",
@@ -115,7 +115,7 @@ impl Notice {
         let says = match take(1)? {
             0 => {
                 let from = Below::of(take(1)? as u8);
-                let share = TreeShare {
+                let share = CollnetShare {
                     class: take(2)? as u16,
                     barrier: take(2)? as u16,
                     windows: take(2)? as u16,
@@ -147,7 +147,7 @@ impl Notice {
             4 => Says::Leave(Below::of(take(1)? as u8)),
             5 => Says::Free,
             kind => {
-                return Err(DriverError::SystemMessage {
+                return Err(DriverError::ControlMessage {
                     origin,
                     message: "message about routes of the collective network",
                     field: "kind",
@@ -198,7 +198,7 @@ impl Below {
 }
 
 /// Kind, then both class routes, barrier route (16: none), windows.
-fn encode_choice(kind: u8, choice: &TreeChoice) -> [u8; 6] {
+fn encode_choice(kind: u8, choice: &CollnetChoice) -> [u8; 6] {
     let [low, high] = choice.windows.to_le_bytes();
     [
         kind,
@@ -210,10 +210,10 @@ fn encode_choice(kind: u8, choice: &TreeChoice) -> [u8; 6] {
     ]
 }
 
-fn decode_choice(word: u64) -> TreeChoice {
+fn decode_choice(word: u64) -> CollnetChoice {
     let [class, second, barrier, low, high, ..] = word.to_le_bytes();
     let route = |code: u8| (code < 16).then_some(code);
-    TreeChoice {
+    CollnetChoice {
         class: route(class),
         second: route(second),
         barrier: route(barrier),

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gyre_driver::{
-    Arrival, Context, DoneFn, Endpoint, Error as DriverError, Instruction, Op, Platform, Receive,
-    SendImmediate, TreeChoice, TreeRoutes,
+    Arrival, CollnetChoice, CollnetRoutes, Context, DoneFn, Endpoint, Error as DriverError,
+    Instruction, Op, Platform, Receive, SendImmediate,
 };
 use parking_lot::Mutex;
 
@@ -159,7 +159,7 @@ impl<P: Platform> Negotiation<P> {
         let member = self
             .with(key, |agreement| agreement.part().member)
             .unwrap_or(false);
-        let own = context.tree_share(member)?;
+        let own = context.collnet_share(member)?;
         let up = self.with(key, |agreement| {
             agreement.share = agreement.share & own;
             agreement.up()
@@ -193,7 +193,7 @@ impl<P: Platform> Negotiation<P> {
         self: &Arc<Self>,
         context: &Context<P>,
         key: Key,
-        choice: TreeChoice,
+        choice: CollnetChoice,
     ) -> Result<(), DriverError> {
         let Some((before, children)) = self.with(key, |agreement| agreement.take(choice)) else {
             return Ok(());
@@ -220,7 +220,7 @@ impl<P: Platform> Negotiation<P> {
         else {
             return Ok(());
         };
-        let routes = context.take_tree_routes(&choice, &part);
+        let routes = context.take_collnet_routes(&choice, &part);
         let (routes, failed) = match routes {
             Ok(routes) => (routes, Ok(())),
             Err(error) => (None, Err(error)),
@@ -252,7 +252,7 @@ impl<P: Platform> Negotiation<P> {
         self: &Arc<Self>,
         context: &Context<P>,
         key: Key,
-        choice: TreeChoice,
+        choice: CollnetChoice,
     ) -> Result<(), DriverError> {
         let agent = self.with(key, |agreement| {
             let (children, locals) = (agreement.children(), agreement.locals());
@@ -316,6 +316,6 @@ impl<P: Platform> Negotiation<P> {
     }
 }
 
-fn release<P: Platform>(routes: Arc<TreeRoutes<P>>, done: Option<DoneFn<P>>) -> Instruction<P> {
-    Instruction::TreeRelease { routes, done }
+fn release<P: Platform>(routes: Arc<CollnetRoutes<P>>, done: Option<DoneFn<P>>) -> Instruction<P> {
+    Instruction::CollnetRelease { routes, done }
 }

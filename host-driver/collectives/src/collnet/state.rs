@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gyre_driver::{Platform, TreeChoice, TreeRoutes};
+use gyre_driver::{CollnetChoice, CollnetRoutes, Platform};
 
 use super::routes::RoutesTaken;
 use crate::callback::{Done, Start};
@@ -13,7 +13,7 @@ pub(crate) struct GeometryRoutes<P: Platform> {
     pub round: u32,
     pub taken: RoutesTaken,
     /// The node's part, at the endpoint that enters the tree for its node.
-    pub routes: Option<Arc<TreeRoutes<P>>>,
+    pub routes: Option<Arc<CollnetRoutes<P>>>,
     /// A collective has failed on the routes: they are unusable until released by all.
     pub broken: bool,
     pub state: State<P>,
@@ -54,8 +54,8 @@ impl<P: Platform> GeometryRoutes<P> {
     /// Ends an agreement. Returns its done callback and the waiting collectives, in order.
     pub fn settle(
         &mut self,
-        choice: TreeChoice,
-        routes: Option<Arc<TreeRoutes<P>>>,
+        choice: CollnetChoice,
+        routes: Option<Arc<CollnetRoutes<P>>>,
     ) -> (Option<Done<P>>, Vec<Start<P>>) {
         if choice.is_empty() {
             self.round += 1;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gyre_driver::{Context, Error as DriverError, Op, Platform, TreeChoice, TreeRoutes};
+use gyre_driver::{CollnetChoice, CollnetRoutes, Context, Error as DriverError, Op, Platform};
 use parking_lot::Mutex;
 
 use super::routes::RoutesTaken;
@@ -34,7 +34,7 @@ impl<P: Platform> RouteTable<P> {
     }
 
     /// The node's part of the routes, at the endpoint that enters the collective network for its node.
-    pub fn routes(&self, number: u16) -> Option<Arc<TreeRoutes<P>>> {
+    pub fn routes(&self, number: u16) -> Option<Arc<CollnetRoutes<P>>> {
         self.with(number, |routes| routes.routes.clone())
     }
 
@@ -116,8 +116,8 @@ impl<P: Platform> RouteTable<P> {
         &self,
         context: &Context<P>,
         number: u16,
-        choice: TreeChoice,
-        routes: Option<Arc<TreeRoutes<P>>>,
+        choice: CollnetChoice,
+        routes: Option<Arc<CollnetRoutes<P>>>,
     ) {
         let (done, waiting) = self.with(number, |state| state.settle(choice, routes));
         end(context, done, Ok(()));

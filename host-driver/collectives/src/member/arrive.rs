@@ -214,7 +214,7 @@ fn malformed(
     value: u64,
     expected: &'static str,
 ) -> DriverError {
-    DriverError::SystemMessage {
+    DriverError::ControlMessage {
         origin: origin.task(),
         message: "message of a collective",
         field,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use gyre_driver::{
-    BufferRange, CollOp, CollType, Context, DoneFn, Instruction, Platform, TreeRoutes, TreeTransfer,
+    BufferRange, CollOp, CollType, CollnetRoutes, CollnetTransfer, Context, DoneFn, Instruction,
+    Platform,
 };
 
 use super::state::{State, States};
@@ -25,7 +26,7 @@ pub(super) fn next<P: Platform>(
     states: &States<P>,
     context: &Context<P>,
     number: u16,
-    routes: impl FnOnce() -> Option<Arc<TreeRoutes<P>>>,
+    routes: impl FnOnce() -> Option<Arc<CollnetRoutes<P>>>,
 ) -> Result<Option<(Entry<P>, Step)>, Error> {
     let Some(step) = states.with(number, |state| state.order.next()).flatten() else {
         return Ok(None);
@@ -40,14 +41,14 @@ fn entry<P: Platform>(
     state: &State<P>,
     context: &Context<P>,
     (sequence, step): Step,
-    routes: Arc<TreeRoutes<P>>,
+    routes: Arc<CollnetRoutes<P>>,
 ) -> Result<Entry<P>, Error> {
     let (Some((geometry, _)), Some(operation)) = (&state.joined, state.running.get(&sequence))
     else {
         return Err(gyre_driver::Error::Destroyed.into());
     };
-    let Action::TreeTransfer { from, into, to } = operation.action(step) else {
-        return Ok(Box::new(move |done| Instruction::TreeBarrier {
+    let Action::CollnetTransfer { from, into, to } = operation.action(step) else {
+        return Ok(Box::new(move |done| Instruction::CollnetBarrier {
             routes,
             done: Some(done),
         }));
@@ -73,7 +74,7 @@ fn entry<P: Platform>(
     };
     let to = to.map(node).transpose()?;
     Ok(Box::new(move |done| {
-        Instruction::TreeTransfer(TreeTransfer {
+        Instruction::CollnetTransfer(CollnetTransfer {
             routes,
             op,
             data,

@@ -124,7 +124,12 @@ impl<P: Platform> Operation<P> {
     /// Steps on the collective network, in order.
     pub fn network_steps(&self) -> Vec<usize> {
         let steps = self.schedule.steps.iter().enumerate();
-        let enters = |action| matches!(action, Action::TreeBarrier | Action::TreeTransfer { .. });
+        let enters = |action| {
+            matches!(
+                action,
+                Action::CollnetBarrier | Action::CollnetTransfer { .. }
+            )
+        };
         steps
             .filter(|(_, step)| enters(step.action))
             .map(|(number, _)| number)

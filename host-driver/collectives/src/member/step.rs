@@ -72,7 +72,7 @@ impl<P: Platform, O: StepEnd<P>> Steps<'_, P, O> {
             Some(Action::Receive { from, tag, .. } | Action::Discard { from, tag }) => {
                 self.receive((from, tag))
             }
-            Some(Action::TreeBarrier | Action::TreeTransfer { .. }) => {
+            Some(Action::CollnetBarrier | Action::CollnetTransfer { .. }) => {
                 self.states
                     .with(number, |state| state.order.ready((sequence, step)));
                 Ok(Progress::Enters)

@@ -34,7 +34,7 @@ impl Builder<'_> {
             for &rank in &away {
                 there.push(b.receive_of(rank, SHARE, nothing, &[]));
             }
-            let over = b.add(Action::TreeBarrier, &there);
+            let over = b.add(Action::CollnetBarrier, &there);
             for &rank in &away {
                 b.send_to(rank, BACK, nothing, &[over]);
             }
@@ -149,7 +149,7 @@ impl Builder<'_> {
         to: Option<u32>,
         after: &[usize],
     ) -> usize {
-        self.add(Action::TreeTransfer { from, into, to }, after)
+        self.add(Action::CollnetTransfer { from, into, to }, after)
     }
 
     /// Parts transferred in turn: one if all tasks enter the network themselves, otherwise of the size of a slot.

@@ -71,10 +71,10 @@ pub(crate) enum Action {
         earlier: bool,
     },
     /// Enter a barrier of the collective network.
-    TreeBarrier,
+    CollnetBarrier,
     /// Transfer on the class route: contribute `from`, receive `into`. The result goes to the node of
     /// position `to`, or to all.
-    TreeTransfer {
+    CollnetTransfer {
         from: Option<Slice>,
         into: Option<Slice>,
         to: Option<u32>,

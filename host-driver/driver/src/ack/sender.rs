@@ -7,7 +7,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Fault;
 use crate::io::Io;
 use crate::platform::Platform;
-use crate::transport::wire::{Refused, System, encode_cookies, encode_path_ack};
+use crate::transport::wire::{ControlMessage, Refused, encode_cookies, encode_path_ack};
 
 /// The acknowledgement dispatcher of a context, and the way out of its packets.
 pub(crate) struct AckSender {
@@ -84,14 +84,14 @@ fn send<P: Platform>(io: &mut Io<P>, packets: Vec<AckPacket>) -> Result<(), Faul
     for packet in packets {
         if packet.on_the_way.is_empty() {
             let payload = encode_cookies(&packet.cookies);
-            io.send_control(packet.peer, System::Ack, payload)?;
+            io.send_control(packet.peer, ControlMessage::Ack, payload)?;
             continue;
         }
         let tasks = packet
             .recipients()
             .map(|(peer, cookies)| (peer.task, cookies));
         let payload = encode_path_ack(tasks);
-        io.send_control(packet.peer, System::PathAck, payload)?;
+        io.send_control(packet.peer, ControlMessage::PathAck, payload)?;
     }
     Ok(())
 }
@@ -106,5 +106,5 @@ pub(crate) fn refuse<P: Platform>(
     (cookie, what): (u32, u8),
 ) -> Result<(), Fault> {
     let message = Refused { cookie, what };
-    io.send_control(peer, System::Refused, message.encode())
+    io.send_control(peer, ControlMessage::Refused, message.encode())
 }

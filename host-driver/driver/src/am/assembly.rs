@@ -16,7 +16,7 @@ use crate::operation::DeferredId;
 use crate::platform::Platform;
 use crate::task::{TaskId, TaskLocation};
 use crate::transport::reception::Packet;
-use crate::transport::wire::{System, WireError};
+use crate::transport::wire::{ControlMessage, WireError};
 use crate::upcalls::{Upcalls, deliver};
 
 /// How packets arrive.
@@ -248,7 +248,7 @@ impl<P: Platform> Assemblies<P> {
     ) -> Result<(), Fault> {
         match self.announced.remove(origin) {
             Some(announced) => {
-                let (found, expected) = (u64::from(dispatch), System::Data as u64);
+                let (found, expected) = (u64::from(dispatch), ControlMessage::Data as u64);
                 let error = out_of_order(task, "dispatch", found, expected);
                 fail(am, announced.target, error)
             }
@@ -316,7 +316,7 @@ impl<P: Platform> Assemblies<P> {
     /// An eager message with a header, or with an acknowledgement asked for.
     ///
     /// # Errors
-    /// [`Error::SystemMessage`]; as [`dispatch`].
+    /// [`Error::ControlMessage`]; as [`dispatch`].
     pub fn headed<'a, U: Upcalls<P>>(
         &mut self,
         am: &mut AmIo<'_, P, U>,
@@ -686,7 +686,7 @@ pub(crate) fn out_of_order(
 
 /// A malformed control message.
 pub(crate) fn malformed(origin: TaskId, error: WireError) -> Fault {
-    Error::SystemMessage {
+    Error::ControlMessage {
         origin,
         message: error.message,
         field: error.field,

@@ -13,7 +13,7 @@ use crate::platform::Platform;
 use crate::rndv;
 use crate::transport::injection::{Finish, Payload};
 use crate::transport::lanes::Label;
-use crate::transport::wire::{Headed, System};
+use crate::transport::wire::{ControlMessage, Headed};
 
 /// SEND: chooses the protocol by the length of the data.
 ///
@@ -75,7 +75,7 @@ pub(crate) fn start<P: Platform>(
     payload.extend_from_slice(&send.header);
     let start = payload.len();
     let head = Label {
-        dispatch: System::Headed as u8,
+        dispatch: ControlMessage::Headed as u8,
         ..label
     };
     if start + send.data.len() <= MAX_PAYLOAD_BYTES {
@@ -84,7 +84,7 @@ pub(crate) fn start<P: Platform>(
         return io.send_message(peer, head, Payload::Staged(payload), finish);
     }
     let data = Label {
-        dispatch: System::Data as u8,
+        dispatch: ControlMessage::Data as u8,
         ..label
     };
     io.send_message(peer, head, Payload::Staged(payload), Finish::Control)?;

@@ -9,7 +9,7 @@ use crate::platform::Platform;
 use crate::region::RemoteRegion;
 use crate::rma::notify::PutNotify;
 use crate::task::Destination;
-use crate::transport::wire::{FIRST_SYSTEM, MAX_HEADER};
+use crate::transport::wire::{FIRST_CONTROL, MAX_HEADER};
 
 /// Refuses an instruction that could not be carried out.
 ///
@@ -46,14 +46,14 @@ pub(super) fn check_instruction<P: Platform, D, C>(
             core.checked(*peer)?;
             Ok(())
         }
-        Instruction::TreeTransfer(transfer) => transfer.check().map_err(Error::from),
+        Instruction::CollnetTransfer(transfer) => transfer.check().map_err(Error::from),
         Instruction::FenceAll(_)
         | Instruction::Call(_)
         | Instruction::Count(_)
         | Instruction::Receive(_)
         | Instruction::Discard { .. }
-        | Instruction::TreeBarrier { .. }
-        | Instruction::TreeRelease { .. } => Ok(()),
+        | Instruction::CollnetBarrier { .. }
+        | Instruction::CollnetRelease { .. } => Ok(()),
     }
 }
 
@@ -82,8 +82,8 @@ pub(super) fn check_send<P: Platform, D>(
 
 /// Refuses dispatch identifiers of the driver.
 pub(super) fn check_dispatch(id: u8) -> Result<(), Fault> {
-    if id >= FIRST_SYSTEM {
-        return Err(Error::SystemDispatch { id }.into());
+    if id >= FIRST_CONTROL {
+        return Err(Error::ReservedDispatch { id }.into());
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use gyre_firmware::RoutePart;
 
 use crate::api::context::Context;
-use crate::collnet::routes::{self, NodeNumbers, TreeChoice, TreeRoutes, TreeShare};
+use crate::collnet::routes::{self, CollnetChoice, CollnetRoutes, CollnetShare, NodeNumbers};
 use crate::error::Error;
 use crate::platform::Platform;
 use crate::sync::Arc;
@@ -21,7 +21,7 @@ impl<P: Platform> Context<P> {
     ///
     /// # Errors
     /// [`Error::Segment`], [`Error::Bus`], [`Error::SetUp`].
-    pub fn tree_share(&self, member: bool) -> Result<TreeShare, Error> {
+    pub fn collnet_share(&self, member: bool) -> Result<CollnetShare, Error> {
         routes::share(self.platform(), member)
     }
 
@@ -29,11 +29,11 @@ impl<P: Platform> Context<P> {
     ///
     /// # Errors
     /// [`Error::Segment`], [`Error::Alloc`], [`Error::Bus`], [`Error::SetUp`].
-    pub fn take_tree_routes(
+    pub fn take_collnet_routes(
         &self,
-        choice: &TreeChoice,
+        choice: &CollnetChoice,
         part: &RoutePart,
-    ) -> Result<Option<Arc<TreeRoutes<P>>>, Error> {
+    ) -> Result<Option<Arc<CollnetRoutes<P>>>, Error> {
         let owner = self.core().layout.config.resources.owner;
         routes::take(self.platform(), owner, choice, part)
     }

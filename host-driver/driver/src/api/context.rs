@@ -295,7 +295,7 @@ impl<P: Platform> Context<P> {
     /// messages arrive.
     ///
     /// # Errors
-    /// [`Error::DispatchInUse`], [`Error::SystemDispatch`].
+    /// [`Error::DispatchInUse`], [`Error::ReservedDispatch`].
     pub fn set_dispatch(&self, id: u8, callback: DispatchFn<P>) -> Result<(), Error> {
         set_callback(&self.shared.dispatch, id, callback)
     }
@@ -305,7 +305,7 @@ impl<P: Platform> Context<P> {
     /// The identifiers are not those of messages. Set it before such puts arrive.
     ///
     /// # Errors
-    /// [`Error::DispatchInUse`], [`Error::SystemDispatch`].
+    /// [`Error::DispatchInUse`], [`Error::ReservedDispatch`].
     pub fn set_put_dispatch(&self, id: u8, callback: PutFn<P>) -> Result<(), Error> {
         set_callback(&self.shared.puts, id, callback)
     }

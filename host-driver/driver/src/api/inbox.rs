@@ -58,7 +58,7 @@ impl<P: Platform> Inbox<P> {
     /// such messages: those that come earlier wait in the reception FIFO.
     ///
     /// # Errors
-    /// [`Error::DispatchInUse`], [`Error::SystemDispatch`].
+    /// [`Error::DispatchInUse`], [`Error::ReservedDispatch`].
     pub fn create(context: &Context<P>, id: u8) -> Result<Self, Error> {
         let queue = Queue::default();
         let ours = Arc::clone(&queue);

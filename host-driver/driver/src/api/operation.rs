@@ -21,5 +21,5 @@ pub type Rget<P> = operation::Rget<P, DoneFn<P>>;
 pub type Rmw<P> = operation::Rmw<P, DoneFn<P>>;
 /// FENCE, see [`operation::Fence`].
 pub type Fence<P> = operation::Fence<DoneFn<P>>;
-/// A transfer on a class route, see [`operation::TreeTransfer`].
-pub type TreeTransfer<P> = operation::TreeTransfer<P, DoneFn<P>>;
+/// A transfer on a class route, see [`operation::CollnetTransfer`].
+pub type CollnetTransfer<P> = operation::CollnetTransfer<P, DoneFn<P>>;

@@ -18,14 +18,14 @@ use crate::platform::{Platform, PlatformLock};
 use crate::route::Routing;
 use crate::sync::{Ordering, lock};
 use crate::transport::injection::Finish;
-use crate::transport::wire::{Bytes, FIRST_SYSTEM, Headed, System};
+use crate::transport::wire::{Bytes, ControlMessage, FIRST_CONTROL, Headed};
 
 impl<P: Platform> Context<P> {
     /// Puts an instruction on the work queue, checks it, and returns; `advance` carries it out.
     ///
     /// # Errors
     /// [`Error::UnknownTask`], [`Error::UnknownContext`], [`Error::ForeignEndpoint`],
-    /// [`Error::MessageLength`], [`Error::PacketLength`], [`Error::SystemDispatch`],
+    /// [`Error::MessageLength`], [`Error::PacketLength`], [`Error::ReservedDispatch`],
     /// [`Error::Destroyed`].
     pub fn post(&self, instruction: Instruction<P>) -> Result<(), Error> {
         check_instruction(self.core(), &instruction)?;
@@ -158,7 +158,7 @@ impl<P: Platform> Context<P> {
     pub fn send_immediate(&self, message: &SendImmediate<'_>) -> Result<(), Error> {
         let plain = message.header.is_empty() && message.data.len() <= SendImmediate::MAX;
         if plain
-            && message.dispatch < FIRST_SYSTEM
+            && message.dispatch < FIRST_CONTROL
             && !self.has_work()
             && self.shared().lanes.inject(message)?
         {
@@ -219,7 +219,7 @@ impl<P: Platform> Context<P> {
             dispatch: message.dispatch,
         };
         let headed = SendImmediate {
-            dispatch: System::Headed as u8,
+            dispatch: ControlMessage::Headed as u8,
             ..*message
         };
         let lanes = &self.shared().lanes;

@@ -50,7 +50,7 @@ const MEMORY_BYTES: usize = FIRST_BLOCK + TREE_ROUTES as usize * LANES * BLOCK;
 
 /// Which routes and windows are free, one bit each. `&` gives what is free on both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TreeShare {
+pub struct CollnetShare {
     /// Class routes.
     pub class: u16,
     /// Barrier routes.
@@ -59,7 +59,7 @@ pub struct TreeShare {
     pub windows: u16,
 }
 
-impl TreeShare {
+impl CollnetShare {
     /// Everything.
     pub const ALL: Self = Self {
         class: u16::MAX,
@@ -68,7 +68,7 @@ impl TreeShare {
     };
 }
 
-impl BitAnd for TreeShare {
+impl BitAnd for CollnetShare {
     type Output = Self;
 
     fn bitand(self, other: Self) -> Self {
@@ -82,7 +82,7 @@ impl BitAnd for TreeShare {
 
 /// Routes and windows of one tree: the same at all its nodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TreeChoice {
+pub struct CollnetChoice {
     /// Class route.
     pub class: Option<u8>,
     /// Class route that shares long transfers with the first: the room of one for contributions is less than
@@ -94,7 +94,7 @@ pub struct TreeChoice {
     pub windows: u16,
 }
 
-impl TreeChoice {
+impl CollnetChoice {
     /// The class routes, that for all transfers first.
     pub(crate) fn classes(&self) -> impl Iterator<Item = u8> {
         let second = self.second.filter(|_| self.class.is_some());
@@ -135,9 +135,9 @@ impl NodeNumbers {
 }
 
 /// This node's part of the routes of one tree, taken: nobody else on the node gets them before they are given
-/// back by [`Instruction::TreeRelease`](crate::Instruction::TreeRelease).
-pub struct TreeRoutes<P: Platform> {
-    choice: TreeChoice,
+/// back by [`Instruction::CollnetRelease`](crate::Instruction::CollnetRelease).
+pub struct CollnetRoutes<P: Platform> {
+    choice: CollnetChoice,
     member: Option<Member<P>>,
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn node_numbers<P: Platform>(platform: &P) -> Result<NodeNumbers, Err
 ///
 /// # Errors
 /// [`Error::Segment`], [`Error::Bus`], [`Error::SetUp`].
-pub(crate) fn share<P: Platform>(platform: &P, member: bool) -> Result<TreeShare, Error> {
+pub(crate) fn share<P: Platform>(platform: &P, member: bool) -> Result<CollnetShare, Error> {
     locked(platform, |memory| free_share(platform, memory, member))
 }
 
@@ -172,9 +172,9 @@ pub(crate) fn share<P: Platform>(platform: &P, member: bool) -> Result<TreeShare
 pub(crate) fn take<P: Platform>(
     platform: &P,
     owner: u8,
-    choice: &TreeChoice,
+    choice: &CollnetChoice,
     part: &RoutePart,
-) -> Result<Option<Arc<TreeRoutes<P>>>, Error> {
+) -> Result<Option<Arc<CollnetRoutes<P>>>, Error> {
     locked(platform, |memory| {
         let free = free_share(platform, memory, part.member)?;
         let is_free = |route: Option<u8>, free: u16| route.is_none_or(|r| free >> r & 1 != 0);
@@ -205,7 +205,7 @@ pub(crate) fn take<P: Platform>(
             node.take_barriers(1 << route).map_err(set_up)?;
             node.set_barrier_route(route, Some(part)).map_err(set_up)?;
         }
-        Ok(Some(Arc::new(TreeRoutes {
+        Ok(Some(Arc::new(CollnetRoutes {
             choice: *choice,
             member,
         })))
@@ -217,7 +217,7 @@ impl<P: Platform> Member<P> {
     fn open(
         platform: &P,
         node: &mut Node<Bus<P>>,
-        choice: &TreeChoice,
+        choice: &CollnetChoice,
         owner: u8,
     ) -> Result<Self, Error> {
         let memory = platform.share(SEGMENT, MEMORY_BYTES)?;
@@ -267,10 +267,10 @@ impl<P: Platform> Member<P> {
     }
 }
 
-impl<P: Platform> TreeRoutes<P> {
+impl<P: Platform> CollnetRoutes<P> {
     /// Which routes these are.
     #[must_use]
-    pub fn choice(&self) -> TreeChoice {
+    pub fn choice(&self) -> CollnetChoice {
         self.choice
     }
 
@@ -418,8 +418,8 @@ fn free_share<P: Platform>(
     platform: &P,
     memory: &P::Segment,
     member: bool,
-) -> Result<TreeShare, Error> {
-    let mut share = TreeShare::ALL;
+) -> Result<CollnetShare, Error> {
+    let mut share = CollnetShare::ALL;
     for route in 0..TREE_ROUTES {
         let bit = 1 << route;
         if is_class_valid(platform, route)? {

@@ -7,7 +7,7 @@ use gyre_firmware::Node;
 use gyre_layout::{CollOp, CollType, Coord};
 
 use crate::buffer::BufferRange;
-use crate::collnet::routes::{BLOCK, LANES, TreeRoutes};
+use crate::collnet::routes::{BLOCK, CollnetRoutes, LANES};
 use crate::done::DoneId;
 use crate::error::Fault;
 use crate::platform::Platform;
@@ -58,7 +58,7 @@ pub(crate) struct Active<P: Platform> {
 
 /// A class route in use.
 pub(crate) struct Use<P: Platform> {
-    pub routes: Arc<TreeRoutes<P>>,
+    pub routes: Arc<CollnetRoutes<P>>,
     /// To each class route.
     pub lanes: Vec<Lane<P>>,
     pub waiting: VecDeque<Waiting<P>>,

@@ -6,13 +6,13 @@ use std::collections::btree_map::Entry;
 use gyre_layout::{CollOp, Collective, Descriptor, MAX_PAYLOAD_BYTES, Source, event};
 
 use crate::buffer::BufferRange;
-use crate::collnet::routes::{self, BLOCK, LANES, TreeRoutes};
+use crate::collnet::routes::{self, BLOCK, CollnetRoutes, LANES};
 use crate::collnet::state::{Active, Collnet, Part, Then, Transfer, Use, Waiting};
 use crate::cost::{COPY_CHUNK, Op};
 use crate::done::DoneId;
 use crate::error::{Error, Fault};
 use crate::io::Io;
-use crate::operation::TreeTransfer;
+use crate::operation::CollnetTransfer;
 use crate::platform::Platform;
 use crate::sync::Arc;
 use crate::transport::injection::{Finish, Lane, Outgoing, Payload};
@@ -25,7 +25,7 @@ impl<P: Platform> Collnet<P> {
     pub fn start_barrier(
         &mut self,
         io: &mut Io<P>,
-        routes: &Arc<TreeRoutes<P>>,
+        routes: &Arc<CollnetRoutes<P>>,
         done: Option<DoneId>,
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
@@ -57,7 +57,7 @@ impl<P: Platform> Collnet<P> {
     pub fn start_transfer(
         &mut self,
         io: &mut Io<P>,
-        transfer: TreeTransfer<P, DoneId>,
+        transfer: CollnetTransfer<P, DoneId>,
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
         let routes = &transfer.routes;
@@ -202,7 +202,7 @@ impl<P: Platform> Collnet<P> {
                 outgoing.push(Outgoing {
                     order: descriptor.into(),
                     payload: Payload::Kept(from.part(at, bytes)?),
-                    finish: Finish::Tree {
+                    finish: Finish::Contribution {
                         route,
                         part: number,
                         waits,
@@ -360,7 +360,7 @@ impl<P: Platform> Collnet<P> {
     }
 
     /// Makes the context the user of a node's part of routes.
-    fn admit(&mut self, io: &mut Io<P>, routes: &Arc<TreeRoutes<P>>) -> Result<(), Fault> {
+    fn admit(&mut self, io: &mut Io<P>, routes: &Arc<CollnetRoutes<P>>) -> Result<(), Fault> {
         let platform = io.platform();
         let mut events = io.events() | event::BARRIER;
         for (_, id) in routes.fifos() {
@@ -388,7 +388,7 @@ impl<P: Platform> Collnet<P> {
     pub fn release(
         &mut self,
         io: &mut Io<P>,
-        routes: &Arc<TreeRoutes<P>>,
+        routes: &Arc<CollnetRoutes<P>>,
         done: Option<DoneId>,
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
@@ -434,5 +434,5 @@ impl<P: Platform> Collnet<P> {
 }
 
 fn no_route(kind: &'static str) -> Fault {
-    Error::NoTreeRoute { kind }.into()
+    Error::NoCollnetRoute { kind }.into()
 }

@@ -12,7 +12,7 @@ use crate::sync::lock;
 use crate::transport::envelope::Envelope;
 use crate::transport::reception::Packet;
 use crate::transport::registers;
-use crate::transport::wire::{FIRST_SYSTEM, MessagesRefused, System};
+use crate::transport::wire::{ControlMessage, FIRST_CONTROL, MessagesRefused};
 use crate::upcalls::Upcalls;
 
 /// Looks that the last messages of a context have to leave its injection FIFOs.
@@ -109,7 +109,7 @@ impl<P: Platform> Engine<P> {
             let peer = core.peer(task, envelope.context);
             let known = envelope.context < core.layout.config.contexts;
             if known && packet.kind == Kind::MemFifo && is_answered(envelope.dispatch) {
-                let plain = envelope.dispatch < FIRST_SYSTEM;
+                let plain = envelope.dispatch < FIRST_CONTROL;
                 *peers.entry(peer).or_insert(false) |= plain;
             }
         };
@@ -141,14 +141,14 @@ impl<P: Platform> Engine<P> {
             reason: ErrorReason::PktRecFifo.into(),
             what: match plain {
                 true => MessagesRefused::PLAIN,
-                false => MessagesRefused::SYSTEM,
+                false => MessagesRefused::CONTROL,
             },
         };
-        let (system, payload) = (System::MessagesRefused, message.encode());
+        let (kind, payload) = (ControlMessage::MessagesRefused, message.encode());
         // Past what waits for a flow: there is nobody who could take the grant.
         match self.io.shares_memory(peer)? {
-            true => self.io.send_control(peer, system, payload),
-            false => self.io.lanes.put_control(peer, system, payload),
+            true => self.io.send_control(peer, kind, payload),
+            false => self.io.lanes.put_control(peer, kind, payload),
         }
     }
 
@@ -172,12 +172,12 @@ impl<P: Platform> Engine<P> {
 /// is lost. Answers are not answered.
 fn is_answered(dispatch: u8) -> bool {
     let requests = [
-        System::Headed,
-        System::Data,
-        System::Rts,
-        System::PutSync,
-        System::Fence,
-        System::FlowAsk,
+        ControlMessage::Headed,
+        ControlMessage::Data,
+        ControlMessage::Rts,
+        ControlMessage::PutSync,
+        ControlMessage::Fence,
+        ControlMessage::FlowRequest,
     ];
-    dispatch < FIRST_SYSTEM || requests.iter().any(|&system| system as u8 == dispatch)
+    dispatch < FIRST_CONTROL || requests.iter().any(|&kind| kind as u8 == dispatch)
 }

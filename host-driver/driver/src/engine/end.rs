@@ -35,7 +35,7 @@ impl<P: Platform> Engine<P> {
                     fences.fail(with, cookie, error, up)
                 }
                 (Finish::Get { number }, Err(error)) => self.fail_get(number, error, up),
-                (Finish::Tree { route, part, .. }, result) => {
+                (Finish::Contribution { route, part, .. }, result) => {
                     self.collnet
                         .contributed(&mut self.io, (route, part), result, up)
                 }
@@ -217,7 +217,7 @@ impl<P: Platform> Engine<P> {
             Refused::PUT => Error::PutsRefused { peer: peer.task },
             Refused::DATA => Error::NotFetched { peer: peer.task },
             what => {
-                return Err(Error::SystemMessage {
+                return Err(Error::ControlMessage {
                     origin: peer.task,
                     message: "refusal",
                     field: "what",

@@ -26,8 +26,8 @@ use crate::task::TaskLocation;
 use crate::transport::envelope::Envelope;
 use crate::transport::reception::Packet;
 use crate::transport::wire::{
-    self, FIRST_SYSTEM, Fence, FenceAck, FlowAsk, FlowGrant, GetFailed, Headed, MessagesRefused,
-    PutNotice, PutSync, Refused, Rts, System, WireError,
+    self, ControlMessage, FIRST_CONTROL, Fence, FenceAck, FlowGrant, FlowRequest, GetFailed,
+    Headed, MessagesRefused, PutNotice, PutSync, Refused, Rts, WireError,
 };
 use crate::upcalls::Upcalls;
 
@@ -79,8 +79,10 @@ impl<P: Platform> Engine<P> {
         let Ok(peer) = self.peer(from, message.src, message.software[0]) else {
             return self.receive_part(&bytes, up);
         };
-        if envelope.dispatch >= FIRST_SYSTEM || !self.assemblies.is_empty() {
-            return match envelope.dispatch == System::Headed as u8 && self.assemblies.is_empty() {
+        if envelope.dispatch >= FIRST_CONTROL || !self.assemblies.is_empty() {
+            return match envelope.dispatch == ControlMessage::Headed as u8
+                && self.assemblies.is_empty()
+            {
                 true => self.receive_headed(message, peer, up),
                 false => self.receive_part(&bytes, up),
             };
@@ -226,7 +228,7 @@ impl<P: Platform> Engine<P> {
     /// Whether the next packet, with this header, is the first of several of a user's message, as it should be.
     fn begins(&self, header: &MessageHeader) -> bool {
         let dispatch = Envelope::unpack(header.software[0]).dispatch;
-        let user = dispatch < FIRST_SYSTEM || dispatch == System::Data as u8;
+        let user = dispatch < FIRST_CONTROL || dispatch == ControlMessage::Data as u8;
         let several = header.first && !header.last && header.length as usize > MAX_PAYLOAD_BYTES;
         let full = usize::from(header.len) == MAX_PAYLOAD_BYTES && header.offset == 0;
         user && several && full && self.reception.holds(MAX_PAYLOAD_BYTES)
@@ -398,7 +400,7 @@ impl<P: Platform> Engine<P> {
     /// Whether a packet is all of a user's message, and no other message is half here: the case that has to be
     /// fast.
     fn is_plain(&self, packet: &Packet<'_>, envelope: Envelope) -> bool {
-        envelope.dispatch < FIRST_SYSTEM && packet.is_whole() && self.assemblies.is_empty()
+        envelope.dispatch < FIRST_CONTROL && packet.is_whole() && self.assemblies.is_empty()
     }
 
     /// Handles a packet that is not all of a user's message.
@@ -413,14 +415,15 @@ impl<P: Platform> Engine<P> {
     ) -> Result<(), Fault> {
         self.core.leave_rest();
         self.changed = true;
-        match System::from_id(envelope.dispatch) {
-            Some(System::PathAck) => return self.path_ack(packet, peer, up),
-            Some(System::FlowAsk) => return self.flow_requested(packet, peer),
-            Some(System::FlowGrant) => return self.flow_granted(packet, peer),
+        match ControlMessage::from_id(envelope.dispatch) {
+            Some(ControlMessage::PathAck) => return self.path_ack(packet, peer, up),
+            Some(ControlMessage::FlowRequest) => return self.flow_requested(packet, peer),
+            Some(ControlMessage::FlowGrant) => return self.flow_granted(packet, peer),
             _ => {}
         }
-        let system = envelope.dispatch >= FIRST_SYSTEM && envelope.dispatch != System::Data as u8;
-        if system && packet.is_whole() {
+        let control =
+            envelope.dispatch >= FIRST_CONTROL && envelope.dispatch != ControlMessage::Data as u8;
+        if control && packet.is_whole() {
             let cut = match self.assemblies.is_empty() {
                 true => Ok(()),
                 false => {
@@ -439,7 +442,9 @@ impl<P: Platform> Engine<P> {
                 length: packet.payload.len(),
                 immediate: None,
             };
-            return self.system(origin, incoming, packet.payload, up).and(cut);
+            return self
+                .control_message(origin, incoming, packet.payload, up)
+                .and(cut);
         }
         if packet.first {
             let (assemblies, mut am) = self.assemblies(up);
@@ -465,17 +470,17 @@ impl<P: Platform> Engine<P> {
     ) -> (Assembly<P>, Result<(), Fault>) {
         let length = packet.length as usize;
         let dispatch = envelope.dispatch;
-        if dispatch == System::Data as u8 {
+        if dispatch == ControlMessage::Data as u8 {
             let (assemblies, mut am) = self.assemblies(up);
             return assemblies.data(&mut am, &origin, peer.task, length);
         }
         let (assemblies, mut am) = self.assemblies(up);
         let cut = assemblies.cut_announced(&mut am, &origin, peer.task, dispatch);
-        if dispatch >= FIRST_SYSTEM {
+        if dispatch >= FIRST_CONTROL {
             let wrong = malformed(
                 peer.task,
                 WireError {
-                    message: "system message",
+                    message: "control message",
                     field: "length",
                     value: length as u64,
                     expected: "one packet",
@@ -499,14 +504,14 @@ impl<P: Platform> Engine<P> {
 
     /// A message of the driver's own. `incoming` has what its packet header says.
     #[inline(never)]
-    fn system(
+    fn control_message(
         &mut self,
         origin: Origin,
         incoming: Incoming<'_>,
         payload: &[u8],
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
-        let op = match incoming.dispatch == System::Headed as u8 {
+        let op = match incoming.dispatch == ControlMessage::Headed as u8 {
             true => Op::Header,
             false => Op::Control,
         };
@@ -514,8 +519,8 @@ impl<P: Platform> Engine<P> {
         let peer = incoming.origin;
         let node = origin.0.node;
         let wrong = |error| malformed(peer.task, error);
-        match System::from_id(incoming.dispatch) {
-            Some(System::Headed) => {
+        match ControlMessage::from_id(incoming.dispatch) {
+            Some(ControlMessage::Headed) => {
                 let (fields, header, data) = Headed::open(payload).map_err(wrong)?;
                 let incoming = Incoming {
                     dispatch: fields.dispatch,
@@ -526,7 +531,7 @@ impl<P: Platform> Engine<P> {
                 let (assemblies, mut am) = self.assemblies(up);
                 assemblies.headed(&mut am, origin, incoming, fields.cookie, data)
             }
-            Some(System::Rts) => {
+            Some(ControlMessage::Rts) => {
                 let (fields, rest) = Rts::decode(payload).map_err(wrong)?;
                 let (header, rest) =
                     wire::split_header("request to send", rest, fields.header_length)
@@ -541,7 +546,7 @@ impl<P: Platform> Engine<P> {
                 let (gets, mut am) = self.gets(up);
                 rndv::requested(&mut am, gets, &incoming, fields)
             }
-            Some(System::Ack) => {
+            Some(ControlMessage::Ack) => {
                 let mut result = Ok(());
                 for cookie in wire::decode_cookies(payload).map_err(wrong)? {
                     let acknowledged = self.acknowledged(peer, cookie, up);
@@ -549,7 +554,7 @@ impl<P: Platform> Engine<P> {
                 }
                 result.and(self.end_fences(peer, up))
             }
-            Some(System::PutSync) => {
+            Some(ControlMessage::PutSync) => {
                 let fields = wire::end("put synchronisation", {
                     PutSync::decode(payload).map_err(wrong)?
                 });
@@ -559,7 +564,7 @@ impl<P: Platform> Engine<P> {
                 synchronise(&mut self.gets, peer, puts, purpose);
                 Ok(())
             }
-            Some(System::PutNotice) => {
+            Some(ControlMessage::PutNotice) => {
                 let fields = wire::end("put notice", PutNotice::decode(payload).map_err(wrong)?);
                 let notice = fields.map_err(wrong)?;
                 let puts = PutsBy::unpack(incoming.tag);
@@ -567,7 +572,7 @@ impl<P: Platform> Engine<P> {
                 synchronise(&mut self.gets, peer, puts, purpose);
                 Ok(())
             }
-            Some(System::Fence) => {
+            Some(ControlMessage::Fence) => {
                 let fields = wire::end("fence", Fence::decode(payload).map_err(wrong)?);
                 let fields = fields.map_err(wrong)?;
                 let follows = fields.follows_puts().map_err(wrong)?;
@@ -580,7 +585,7 @@ impl<P: Platform> Engine<P> {
                 self.fences
                     .requested(with, &mut self.acks, peer, fields, puts)
             }
-            Some(System::FenceAck) => {
+            Some(ControlMessage::FenceAck) => {
                 let fields = wire::end("fence acknowledgement", {
                     FenceAck::decode(payload).map_err(wrong)?
                 });
@@ -588,29 +593,33 @@ impl<P: Platform> Engine<P> {
                 let (fences, with) = self.fences();
                 fences.answered(with, peer, fields, up)
             }
-            Some(System::GetFailed) => {
+            Some(ControlMessage::GetFailed) => {
                 let fields = wire::end("failed get", GetFailed::decode(payload).map_err(wrong)?);
                 self.get_failed(node, fields.map_err(wrong)?, up)
             }
-            Some(System::Refused) => {
+            Some(ControlMessage::Refused) => {
                 let fields = wire::end("refusal", Refused::decode(payload).map_err(wrong)?);
                 let refused = self.refused_by_peer(peer, fields.map_err(wrong)?, up);
                 refused.and(self.end_fences(peer, up))
             }
-            Some(System::MessagesRefused) => {
+            Some(ControlMessage::MessagesRefused) => {
                 let fields = wire::end("refused messages", {
                     MessagesRefused::decode(payload).map_err(wrong)?
                 });
                 self.messages_refused(node, fields.map_err(wrong)?, up)
             }
-            Some(System::Data | System::PathAck | System::FlowAsk | System::FlowGrant) | None => {
-                Err(wrong(WireError {
-                    message: "system message",
-                    field: "dispatch identifier",
-                    value: u64::from(incoming.dispatch),
-                    expected: "one of the driver's",
-                }))
-            }
+            Some(
+                ControlMessage::Data
+                | ControlMessage::PathAck
+                | ControlMessage::FlowRequest
+                | ControlMessage::FlowGrant,
+            )
+            | None => Err(wrong(WireError {
+                message: "control message",
+                field: "dispatch identifier",
+                value: u64::from(incoming.dispatch),
+                expected: "one of the driver's",
+            })),
         }
     }
 
@@ -648,11 +657,11 @@ impl<P: Platform> Engine<P> {
         fences.end_all_of(with, peer, up)
     }
 
-    /// FLOW_ASK has come. As [`path_ack`](Self::path_ack) it is exempt from per-origin ordering.
+    /// FLOW_REQUEST has come. As [`path_ack`](Self::path_ack) it is exempt from per-origin ordering.
     fn flow_requested(&mut self, packet: &Packet<'_>, peer: Endpoint) -> Result<(), Fault> {
         self.core.platform.charge(Op::Control, 1);
         let wrong = |error| malformed(peer.task, error);
-        let fields = FlowAsk::decode(packet.payload).map_err(wrong)?;
+        let fields = FlowRequest::decode(packet.payload).map_err(wrong)?;
         let request = wire::end("flow request", fields).map_err(wrong)?;
         let from: (Endpoint, Coord) = (peer, packet.node.unpack());
         peers::answer(self.io.flows.as_mut(), &self.io.lanes, from, request)

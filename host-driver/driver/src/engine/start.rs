@@ -198,13 +198,13 @@ impl<P: Platform> Engine<P> {
                 self.counters.push(count.counter, count.done);
                 Ok(())
             }
-            Instruction::TreeBarrier { routes, done } => {
+            Instruction::CollnetBarrier { routes, done } => {
                 self.collnet.start_barrier(&mut self.io, &routes, done, up)
             }
-            Instruction::TreeTransfer(transfer) => {
+            Instruction::CollnetTransfer(transfer) => {
                 self.collnet.start_transfer(&mut self.io, transfer, up)
             }
-            Instruction::TreeRelease { routes, done } => {
+            Instruction::CollnetRelease { routes, done } => {
                 self.collnet.release(&mut self.io, &routes, done, up)
             }
         }

@@ -12,7 +12,7 @@ use crate::task::TaskLocation;
 use crate::transport::envelope::Envelope;
 use crate::transport::injection::Lane;
 use crate::transport::registers;
-use crate::transport::wire::{GetFailed, System};
+use crate::transport::wire::{ControlMessage, GetFailed};
 use crate::upcalls::Upcalls;
 
 /// Turns that may start work or take packets without looking at completions or packets, so that neither
@@ -365,7 +365,7 @@ impl<P: Platform> Engine<P> {
                     context: core.offset(),
                 };
                 self.io
-                    .send_control(peer, System::GetFailed, message.encode())?;
+                    .send_control(peer, ControlMessage::GetFailed, message.encode())?;
             }
         }
         Err(Error::RemoteDescriptor {

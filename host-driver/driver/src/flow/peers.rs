@@ -2,7 +2,7 @@
 //!
 //! Requests and responses have a route each: the fixed route or a flow. It is found out before the first packet
 //! leaves, for nothing may be under way on another: the context takes a flow of its node, requests one of the peer's
-//! (FLOW_ASK), and holds back what it has for that context until the grant or denial is here (FLOW_GRANT). Where there
+//! (FLOW_REQUEST), and holds back what it has for that context until the grant or denial is here (FLOW_GRANT). Where there
 //! is one shortest path only, or a node has no flow left or refuses the access, it is the fixed route. Both messages take the fixed route,
 //! exempt from per-origin ordering.
 //!
@@ -27,7 +27,7 @@ use crate::sync::Arc;
 use crate::transport::envelope::Envelope;
 use crate::transport::injection::Outgoing;
 use crate::transport::lanes::Lanes;
-use crate::transport::wire::{FlowAsk, FlowGrant, System};
+use crate::transport::wire::{ControlMessage, FlowGrant, FlowRequest};
 
 /// How packets of one class get to a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,9 +89,13 @@ impl PutsBy {
 fn asks_for_puts(descriptor: &Descriptor) -> bool {
     let dispatch = Envelope::unpack(descriptor.sw0).dispatch;
     descriptor.kind == Kind::MemFifo
-        && [System::PutSync, System::PutNotice, System::Fence]
-            .map(|system| system as u8)
-            .contains(&dispatch)
+        && [
+            ControlMessage::PutSync,
+            ControlMessage::PutNotice,
+            ControlMessage::Fence,
+        ]
+        .map(|kind| kind as u8)
+        .contains(&dispatch)
 }
 
 impl<P: Platform> Peer<P> {
@@ -261,17 +265,17 @@ impl<P: Platform> Flows<P> {
         };
         let platform = &self.core.platform;
         let flow = registers::open_any(platform, End::Source, self.count, &config)?;
-        let asked = platform.now_ps();
+        let requested_at = platform.now_ps();
         let Some(flow) = flow else {
             return Ok(false);
         };
-        self.peer(peer, node).routes[class_of(vclass)] = Route::Requested(flow, asked);
-        let message = FlowAsk {
+        self.peer(peer, node).routes[class_of(vclass)] = Route::Requested(flow, requested_at);
+        let message = FlowRequest {
             vclass: vclass.into(),
             flow,
-            asked,
+            requested_at,
         };
-        lanes.put_control(peer, System::FlowAsk, message.encode())?;
+        lanes.put_control(peer, ControlMessage::FlowRequest, message.encode())?;
         Ok(true)
     }
 
@@ -289,7 +293,7 @@ impl<P: Platform> Flows<P> {
         let vclass = VClass::try_from(grant.vclass).map_err(Error::from)?;
         let class = class_of(vclass);
         // An answer to what was given up since says nothing.
-        if self.peer(peer, node).routes[class] != Route::Requested(grant.flow, grant.asked) {
+        if self.peer(peer, node).routes[class] != Route::Requested(grant.flow, grant.requested_at) {
             return Ok(());
         }
         let opened = self.open_granted(node, vclass, grant);
@@ -333,7 +337,7 @@ impl<P: Platform> Flows<P> {
 
     /// Opens the target side of a flow that `peer` on `node` has requested, and returns its number or
     /// [`FlowGrant::NONE`].
-    fn grant(&mut self, node: Coord, vclass: VClass, request: &FlowAsk) -> Result<u8, Fault> {
+    fn grant(&mut self, node: Coord, vclass: VClass, request: &FlowRequest) -> Result<u8, Fault> {
         let platform = &self.core.platform;
         let config = FlowConfig {
             peer: node,
@@ -405,7 +409,7 @@ impl<P: Platform> Flows<P> {
     }
 }
 
-/// FLOW_ASK has come from `peer` on `node`: grants a flow if one is free here, of a client that has any.
+/// FLOW_REQUEST has come from `peer` on `node`: grants a flow if one is free here, of a client that has any.
 ///
 /// # Errors
 /// Those of the bus; [`Error::Layout`] for a class that is none.
@@ -413,7 +417,7 @@ pub(crate) fn answer<P: Platform>(
     flows: Option<&mut Flows<P>>,
     lanes: &Lanes<P>,
     (peer, node): (Endpoint, Coord),
-    request: FlowAsk,
+    request: FlowRequest,
 ) -> Result<(), Fault> {
     let vclass = VClass::try_from(request.vclass).map_err(Error::from)?;
     let granted = match flows {
@@ -428,9 +432,9 @@ pub(crate) fn answer<P: Platform>(
     let grant = FlowGrant {
         vclass: request.vclass,
         flow: request.flow,
-        asked: request.asked,
+        requested_at: request.requested_at,
         number,
     };
-    let told = lanes.put_control(peer, System::FlowGrant, grant.encode());
+    let told = lanes.put_control(peer, ControlMessage::FlowGrant, grant.encode());
     outcome.and(told)
 }

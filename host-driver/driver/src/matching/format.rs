@@ -71,7 +71,7 @@ impl<'a> EagerMessage<'a> {
     /// The message that has arrived.
     ///
     /// # Errors
-    /// [`Error::SystemMessage`] when it is none.
+    /// [`Error::ControlMessage`] when it is none.
     #[inline]
     pub fn decode(arrival: &Arrival<'a>) -> Result<Self, Fault> {
         if let (Some(comm), true) = (Label::narrow(arrival.comm), arrival.header.is_empty()) {
@@ -106,7 +106,7 @@ impl RequestToSend {
     /// The number of the communicator and the RTS that have arrived.
     ///
     /// # Errors
-    /// [`Error::SystemMessage`] when it is none.
+    /// [`Error::ControlMessage`] when it is none.
     pub fn decode(arrival: &Arrival<'_>) -> Result<(u32, Self), Fault> {
         let message = "request to send of a matched message";
         let decoded = WireRts::decode(arrival.header).and_then(|(fields, rest)| {
@@ -130,7 +130,7 @@ impl ClearToSend {
     /// The CTS that has arrived.
     ///
     /// # Errors
-    /// [`Error::SystemMessage`] when it is none.
+    /// [`Error::ControlMessage`] when it is none.
     pub fn decode(arrival: &Arrival<'_>) -> Result<Self, Fault> {
         let payload = arrival.immediate.unwrap_or_default();
         let fields = WireCts::decode(payload)
@@ -146,7 +146,7 @@ impl ClearToSend {
 /// The number of the communicator of a message that has arrived by rendezvous.
 ///
 /// # Errors
-/// [`Error::SystemMessage`] when its header is none of such a message.
+/// [`Error::ControlMessage`] when its header is none of such a message.
 pub(super) fn decode_rendezvous(arrival: &Arrival<'_>) -> Result<u32, Fault> {
     let message = "request to send of a matched message";
     Label::decode(message, arrival.comm, arrival.header)
@@ -180,7 +180,7 @@ pub(super) fn wrong_transfer(
 
 #[cold]
 fn malformed(arrival: &Arrival<'_>, error: WireError) -> Fault {
-    Error::SystemMessage {
+    Error::ControlMessage {
         origin: arrival.origin.task,
         message: error.message,
         field: error.field,

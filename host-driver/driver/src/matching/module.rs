@@ -48,7 +48,7 @@ impl<P: Platform> Messaging<P> {
     /// Starts the module on `context`.
     ///
     /// # Errors
-    /// [`Error::DispatchInUse`], [`Error::SystemDispatch`].
+    /// [`Error::DispatchInUse`], [`Error::ReservedDispatch`].
     pub fn create(context: &Context<P>, config: MessagingConfig) -> Result<Self, Error> {
         let primitives = Primitives::new(config.dispatch)?;
         let inner = Arc::new(Inner {

@@ -1,4 +1,4 @@
-//! The system messaging module: the primitives of which protocols for matched messages are made (CT-7).
+//! The messaging primitives, of which protocols for matched messages are made (CT-7).
 //!
 //! | primitive | what it does |
 //! |---|---|
@@ -49,11 +49,11 @@ impl Primitives {
     /// Primitives with dispatch identifiers `first..first + 4`, the same in all tasks.
     ///
     /// # Errors
-    /// [`Error::SystemDispatch`] when these reach into those of the driver.
+    /// [`Error::ReservedDispatch`] when these reach into those of the driver.
     pub fn new(first: u8) -> Result<Self, Error> {
         match first.checked_add(Handler::Transfer as u8) {
-            Some(last) if last < wire::FIRST_SYSTEM => Ok(Self { first }),
-            last => Err(Error::SystemDispatch {
+            Some(last) if last < wire::FIRST_CONTROL => Ok(Self { first }),
+            last => Err(Error::ReservedDispatch {
                 id: last.unwrap_or(u8::MAX),
             }),
         }

@@ -38,7 +38,7 @@ use crate::rma::start::synchronise;
 use crate::sync::{Arc, lock};
 use crate::task::TaskId;
 use crate::transport::injection::{Finish, Payload};
-use crate::transport::wire::{Fence as FenceMessage, FenceAck, System};
+use crate::transport::wire::{ControlMessage, Fence as FenceMessage, FenceAck};
 use crate::upcalls::{Upcalls, deliver};
 
 /// Fences that a fence of all endpoints keeps under way.
@@ -502,12 +502,12 @@ fn send<P: Platform>(io: &mut Io<P>, peer: Endpoint, message: FenceMessage) -> R
     };
     if io.shares_memory(peer)? {
         io.platform().charge(Op::Control, 1);
-        let label = io.lanes.system_label(System::Fence);
+        let label = io.lanes.control_label(ControlMessage::Fence);
         let payload = || Payload::Staged(message.encode());
         io.send_descriptor(peer, label, payload(), Finish::Control)?;
         return io.send_message(peer, label, payload(), finish);
     }
-    io.send_own(peer, System::Fence, message.encode(), finish)
+    io.send_own(peer, ControlMessage::Fence, message.encode(), finish)
 }
 
 /// Everything before the fence of `peer` has completed here: sends what is owed, then the answer.
@@ -530,7 +530,7 @@ pub(crate) fn answer<P: Platform>(
         _ => FenceAck::FAILED,
     };
     let message = FenceAck { cookie, outcome };
-    io.send_control(peer, System::FenceAck, message.encode())?;
+    io.send_control(peer, ControlMessage::FenceAck, message.encode())?;
     result.and(refused.map(|_| ()))
 }
 

@@ -19,7 +19,7 @@ use crate::rma::gets::{Gets, Purpose, Request, Started, Waiting};
 use crate::rma::notify::PutNotify;
 use crate::route::Routing;
 use crate::transport::injection::{Finish, Order, Outgoing, Payload};
-use crate::transport::wire::{Bytes, PutNotice, PutSync, System};
+use crate::transport::wire::{Bytes, ControlMessage, PutNotice, PutSync};
 
 /// PUT, and PUT_SYNC or PUT_NOTICE behind it where somebody waits for its end.
 ///
@@ -86,7 +86,7 @@ pub(crate) fn put<P: Platform>(
         return Ok(());
     };
     let number = number.get();
-    let (system, message) = match told {
+    let (kind, message) = match told {
         Some((dispatch, word)) => {
             let notice = PutNotice {
                 cookie,
@@ -97,12 +97,12 @@ pub(crate) fn put<P: Platform>(
                 slot: put.remote.slot,
                 dispatch,
             };
-            (System::PutNotice, notice.encode())
+            (ControlMessage::PutNotice, notice.encode())
         }
-        None => (System::PutSync, PutSync { cookie, number }.encode()),
+        None => (ControlMessage::PutSync, PutSync { cookie, number }.encode()),
     };
     io.platform().charge(Op::Control, 1);
-    let label = io.lanes.system_label(system);
+    let label = io.lanes.control_label(kind);
     io.send_descriptor(peer, label, Payload::Staged(message), Finish::Control)
 }
 

@@ -78,7 +78,7 @@ impl Finish {
     fn matters(self) -> bool {
         match self {
             Self::Send { local_done, .. } => local_done.is_some(),
-            Self::Tree { waits, .. } => waits,
+            Self::Contribution { waits, .. } => waits,
             Self::Control | Self::Get { .. } | Self::Fence { .. } => false,
         }
     }
@@ -113,7 +113,7 @@ pub(crate) enum Finish {
     Fence { cookie: u32 },
     /// The contribution of part `part` of a transfer on class route `route`. The part `waits` for it, or its result tells
     /// that it has been read.
-    Tree { route: u8, part: u64, waits: bool },
+    Contribution { route: u8, part: u64, waits: bool },
 }
 
 /// What a descriptor says, but for the place of its payload.
@@ -197,7 +197,7 @@ impl<P: Platform> InFlight<P> {
     fn is_plain(&self) -> bool {
         let finish = matches!(
             self.finish,
-            Finish::Control | Finish::Tree { waits: false, .. }
+            Finish::Control | Finish::Contribution { waits: false, .. }
         );
         finish && self.data.is_none() && self.refused.is_none()
     }

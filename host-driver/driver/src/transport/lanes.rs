@@ -23,7 +23,7 @@ use crate::transport::injection::{
     Completed, Direct, Finish, InjectionFifo, Lane, Order, Outgoing, Payload,
 };
 use crate::transport::registers::Bus;
-use crate::transport::wire::{Bytes, FIRST_SYSTEM, System};
+use crate::transport::wire::{Bytes, ControlMessage, FIRST_CONTROL};
 
 /// Templates of immediate messages that are kept: a power of two.
 const TEMPLATES: usize = 16;
@@ -358,7 +358,7 @@ impl<P: Platform> Lanes<P> {
             message_id: self.message_id(number),
         };
         let peer = message.destination;
-        let own = message.dispatch >= FIRST_SYSTEM && finish.is_some();
+        let own = message.dispatch >= FIRST_CONTROL && finish.is_some();
         if !own {
             core.note(|at| Note::Injecting { at });
             core.note(|at| label.message(at, peer, payload.len() as u32));
@@ -423,9 +423,14 @@ impl<P: Platform> Lanes<P> {
     ///
     /// # Errors
     /// [`Error::UnknownTask`](crate::Error::UnknownTask).
-    pub fn put_control(&self, peer: Endpoint, system: System, payload: Bytes) -> Result<(), Fault> {
+    pub fn put_control(
+        &self,
+        peer: Endpoint,
+        kind: ControlMessage,
+        payload: Bytes,
+    ) -> Result<(), Fault> {
         self.core.platform.charge(Op::Control, 1);
-        let label = self.system_label(system);
+        let label = self.control_label(kind);
         let to = self.core.destination(peer)?;
         let message = self.message(to, peer.context, label);
         self.put(Outgoing {
@@ -437,9 +442,9 @@ impl<P: Platform> Lanes<P> {
     }
 
     /// The label of a message of the driver's own.
-    pub fn system_label(&self, system: System) -> Label {
+    pub fn control_label(&self, kind: ControlMessage) -> Label {
         Label {
-            dispatch: system as u8,
+            dispatch: kind as u8,
             comm: 0,
             tag: 0,
             message_id: self.message_id(None),
@@ -464,7 +469,7 @@ impl<P: Platform> Lanes<P> {
         Message {
             dst: to.node,
             // A copy stays at every node on the way.
-            deposit: label.dispatch == System::PathAck as u8,
+            deposit: label.dispatch == ControlMessage::PathAck as u8,
             fifo: self.core.layout.reception_fifo(to.process, offset),
             software: [envelope.pack(), label.tag],
             msg_id: label.message_id,

@@ -1,4 +1,4 @@
-//! System messages: what contexts say to each other for the protocols, as memory-FIFO messages of one
+//! Control messages: the messages that contexts exchange for the protocols, as memory-FIFO messages of one
 //! packet with dispatch identifiers of their own. All numbers are little-endian, without gaps.
 
 use gyre_layout::{DESCRIPTOR_BYTES, MAX_PAYLOAD_BYTES};
@@ -9,7 +9,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::task::TaskId;
 
 /// First dispatch identifier that belongs to the driver; users have those below.
-pub(crate) const FIRST_SYSTEM: u8 = 224;
+pub(crate) const FIRST_CONTROL: u8 = 224;
 
 /// Most bytes of a header of a send, so that every protocol carries it in its first packet.
 pub const MAX_HEADER: usize = 448;
@@ -17,9 +17,9 @@ pub const MAX_HEADER: usize = 448;
 /// The payload of a message of the driver's own: short ones, and those of one descriptor, without memory of their own.
 pub(crate) type Bytes = SmallVec<[u8; DESCRIPTOR_BYTES]>;
 
-/// Dispatch identifiers of the system messages.
+/// Dispatch identifiers of control messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum System {
+pub(crate) enum ControlMessage {
     /// [`Headed`]: a message with header or acknowledgement, and its data if they fit.
     Headed = 224,
     /// Data of the headed message before it, when it did not fit.
@@ -43,8 +43,8 @@ pub(crate) enum System {
     Refused = 233,
     /// [`MessagesRefused`]: of messages that will never be answered.
     MessagesRefused = 234,
-    /// [`FlowAsk`]. It may come between any two packets of its origin.
-    FlowAsk = 235,
+    /// [`FlowRequest`]. It may come between any two packets of its origin.
+    FlowRequest = 235,
     /// [`FlowGrant`]. So may it.
     FlowGrant = 236,
     /// [`PutNotice`]: asks that the target be told when the puts before it are in memory.
@@ -55,7 +55,7 @@ pub(crate) enum System {
 pub(crate) const PATH_ACK_WORDS: usize = MAX_PAYLOAD_BYTES / 4;
 pub(crate) const PATH_ACK_ENTRY_WORDS: usize = 2;
 
-impl System {
+impl ControlMessage {
     /// By number.
     const ALL: [Self; 14] = [
         Self::Headed,
@@ -69,7 +69,7 @@ impl System {
         Self::PathAck,
         Self::Refused,
         Self::MessagesRefused,
-        Self::FlowAsk,
+        Self::FlowRequest,
         Self::FlowGrant,
         Self::PutNotice,
     ];
@@ -77,7 +77,7 @@ impl System {
     /// The message with this dispatch identifier.
     pub fn from_id(id: u8) -> Option<Self> {
         Self::ALL
-            .get(usize::from(id.checked_sub(FIRST_SYSTEM)?))
+            .get(usize::from(id.checked_sub(FIRST_CONTROL)?))
             .copied()
     }
 }
@@ -202,7 +202,7 @@ pub(crate) use message;
 
 message! {
     /// An eager message that needs more than its packet header says. The header follows, then the data
-    /// if the packet has room for all of it; else the next message of the flow is [`System::Data`].
+    /// if the packet has room for all of it; else the next message of the flow is [`ControlMessage::Data`].
     Headed, "headed message" {
         /// To be acknowledged, or 0.
         cookie: u32,
@@ -359,14 +359,14 @@ message! {
         context: u8,
         /// Reason code.
         reason: u8,
-        /// [`MessagesRefused::SYSTEM`], [`MessagesRefused::PLAIN`] or [`MessagesRefused::UNKNOWN`].
+        /// [`MessagesRefused::CONTROL`], [`MessagesRefused::PLAIN`] or [`MessagesRefused::UNKNOWN`].
         what: u8,
     }
 }
 
 impl MessagesRefused {
     /// Messages of the driver.
-    pub const SYSTEM: u8 = 0;
+    pub const CONTROL: u8 = 0;
     /// Messages of the user's, of which nothing waits for an answer, among them.
     pub const PLAIN: u8 = 1;
     /// The node does not know whose messages and gets it has refused, and the context is not open.
@@ -375,25 +375,25 @@ impl MessagesRefused {
 
 message! {
     /// Requests a target-side context of an ordered-dynamic flow (HW-4).
-    FlowAsk, "flow request" {
+    FlowRequest, "flow request" {
         /// Class of the flow's packets.
         vclass: u8,
         /// Number of the flow at the origin's node.
         flow: u8,
         /// Time of the request, by which the origin tells its requests apart: simulated time, ps.
-        asked: u64,
+        requested_at: u64,
     }
 }
 
 message! {
-    /// Answers [`FlowAsk`].
+    /// Answers [`FlowRequest`].
     FlowGrant, "flow grant" {
         /// As it was asked.
         vclass: u8,
         /// As it was asked.
         flow: u8,
         /// As it was asked.
-        asked: u64,
+        requested_at: u64,
         /// Number of the flow at the sender's node, or [`FlowGrant::NONE`].
         number: u8,
     }
@@ -551,12 +551,15 @@ mod tests {
         }
         let cookies = decode_cookies(&[1, 0, 0, 0, 0, 1, 0, 0]).expect("two");
         assert_eq!(cookies.collect::<Vec<_>>(), [1, 256]);
-        for system in System::ALL {
-            assert_eq!(System::from_id(system as u8), Some(system));
+        for kind in ControlMessage::ALL {
+            assert_eq!(ControlMessage::from_id(kind as u8), Some(kind));
         }
-        assert_eq!(System::from_id(223), None);
-        assert_eq!(System::from_id(238), None);
-        assert_eq!(System::from_id(231), Some(System::GetFailed));
+        assert_eq!(ControlMessage::from_id(223), None);
+        assert_eq!(ControlMessage::from_id(238), None);
+        assert_eq!(
+            ControlMessage::from_id(231),
+            Some(ControlMessage::GetFailed)
+        );
     }
 
     #[test]

@@ -260,7 +260,7 @@ fn ct1_x5_messages_whose_number_is_cut_or_too_small_are_refused() {
             contexts[0].advance(1).expect("no error");
             refused = refused.or(contexts[1].advance(1).err());
         }
-        let Some(Error::SystemMessage { field: found, .. }) = refused else {
+        let Some(Error::ControlMessage { field: found, .. }) = refused else {
             panic!("{refused:?}");
         };
         assert_eq!(found, field);

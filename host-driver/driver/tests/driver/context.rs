@@ -252,7 +252,7 @@ fn ep4_x5_templates_of_immediate_messages_tell_endpoints_identifiers_and_communi
     let system = SendImmediate::new(there, 224);
     assert_eq!(
         contexts[0].send_immediate(&system),
-        Err(Error::SystemDispatch { id: 224 })
+        Err(Error::ReservedDispatch { id: 224 })
     );
 }
 

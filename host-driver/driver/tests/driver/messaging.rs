@@ -1080,7 +1080,7 @@ fn ct7_the_system_module_has_the_six_primitives() {
     assert_eq!(settle(), ["acknowledged"]);
     assert_eq!(
         Primitives::new(221).err(),
-        Some(Error::SystemDispatch { id: 224 })
+        Some(Error::ReservedDispatch { id: 224 })
     );
 }
 
@@ -1453,7 +1453,7 @@ proptest! {
         let arrived = modules[1].context().advance(1);
         let refused = matches!(
             arrived,
-            Err(Error::SystemMessage { .. } | Error::UnknownCookie { .. })
+            Err(Error::ControlMessage { .. } | Error::UnknownCookie { .. })
         );
         prop_assert!(refused || arrived.is_ok());
         prop_assert!(refused || handler == 1, "only an RTS can come unasked");

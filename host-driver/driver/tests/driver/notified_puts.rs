@@ -242,11 +242,11 @@ fn ep16_x5_identifiers_without_callback_or_of_the_driver_are_errors() {
     let put = world.put(1, (world.at(0), 40), notify(224));
     assert_eq!(
         world.contexts[1].put(put),
-        Err(Error::SystemDispatch { id: 224 })
+        Err(Error::ReservedDispatch { id: 224 })
     );
     let set = |id| world.contexts[0].set_put_dispatch(id, Box::new(|_, _| {}));
     assert_eq!(set(TOLD), Err(Error::DispatchInUse { id: TOLD }));
-    assert_eq!(set(224), Err(Error::SystemDispatch { id: 224 }));
+    assert_eq!(set(224), Err(Error::ReservedDispatch { id: 224 }));
     assert_eq!(set(223), Ok(()));
 }
 

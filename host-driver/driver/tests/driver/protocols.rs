@@ -256,14 +256,14 @@ fn x5_what_does_not_fit_or_is_not_the_users_is_refused_when_posted() {
         dispatch: 224,
         ..pair.send(&[])
     };
-    assert_eq!(context.send(send), Err(Error::SystemDispatch { id: 224 }));
+    assert_eq!(context.send(send), Err(Error::ReservedDispatch { id: 224 }));
     assert_eq!(
         context.set_dispatch(255, Box::new(|_, _| Receive::Consumed)),
-        Err(Error::SystemDispatch { id: 255 })
+        Err(Error::ReservedDispatch { id: 255 })
     );
     assert_eq!(
         context.send_immediate(&SendImmediate::new(to, 230)),
-        Err(Error::SystemDispatch { id: 230 })
+        Err(Error::ReservedDispatch { id: 230 })
     );
 }
 

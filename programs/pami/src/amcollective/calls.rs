@@ -154,7 +154,7 @@ impl Calls {
                 place,
                 failure,
             }) => self.answered(context, (key, place), failure, arrival),
-            _ => Err(Error::SystemMessage {
+            _ => Err(Error::ControlMessage {
                 origin: arrival.origin.task(),
                 message: "message of an active-message collective",
                 field: "length",
