@@ -11,7 +11,7 @@ use crate::flow::peers::Flows;
 use crate::operation::SendImmediate;
 use crate::platform::Platform;
 use crate::sync::Arc;
-use crate::transport::injection::{Completed, Finish, Order, Outgoing, Payload};
+use crate::transport::injection::{Completed, Direct, Finish, Order, Outgoing, Payload};
 use crate::transport::lanes::{Label, Lanes};
 use crate::transport::registers::{self, Bus};
 use crate::transport::shared_memory::{Message, SharedLane};
@@ -101,6 +101,7 @@ impl<P: Platform> Io<P> {
     ///
     /// # Errors
     /// As [`send_message`](Self::send_message).
+    #[inline(never)]
     pub fn send_own(
         &mut self,
         peer: Endpoint,
@@ -110,8 +111,10 @@ impl<P: Platform> Io<P> {
     ) -> Result<(), Fault> {
         self.core.platform.charge(Op::Control, 1);
         if self.flows.is_none() {
-            let message = SendImmediate::new(peer, kind as u8).with_data(&payload);
-            if self.lanes.inject_own(&message, finish) {
+            let message = SendImmediate::new(peer, kind as u8);
+            let payload = Direct::Copied([&payload[..]]);
+            // An error shows again when the message is put on its lane.
+            if self.lanes.inject(&message, &payload, (Some(finish), None)) == Ok(true) {
                 return Ok(());
             }
         }

@@ -1,10 +1,11 @@
 //! Work for a context (EP-3, EP-4).
 //!
-//! The operations are generic over their done callback `D`, and over the function `C` of a call: programs give
-//! functions, protocols get [their numbers](crate::done).
+//! The operations are generic over their done callback `D`, and over the function `C` of a call: no protocol looks at
+//! either. A post takes the callbacks out, and protocols get [their numbers](crate::done) beside the operation.
 
 use crate::buffer::{BufferRange, RemoteAddress};
 use crate::collnet::routes::CollnetRoutes;
+use crate::done::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::platform::Platform;
@@ -156,26 +157,6 @@ impl<P: Platform, D> SendMessage<P, D> {
             remote_done: None,
             message_id: None,
         }
-    }
-}
-
-impl<P: Platform, D> SendMessage<P, D> {
-    /// The same without done callbacks, and those.
-    pub(crate) fn take_done<E>(self) -> (SendMessage<P, E>, Option<D>, Option<D>) {
-        let message = SendMessage {
-            destination: self.destination,
-            dispatch: self.dispatch,
-            comm: self.comm,
-            tag: self.tag,
-            header: self.header,
-            data: self.data,
-            protocol: self.protocol,
-            fenced: self.fenced,
-            local_done: None,
-            remote_done: None,
-            message_id: self.message_id,
-        };
-        (message, self.local_done, self.remote_done)
     }
 }
 
@@ -438,128 +419,46 @@ impl<P: Platform, D> CollnetTransfer<P, D> {
 }
 
 impl<P: Platform, D, C> Instruction<P, D, C> {
-    /// Its done callbacks.
-    fn ends_by_reference(&self) -> [Option<&D>; 2] {
+    /// Takes the done callbacks out: the local and the remote one, or the only one first.
+    pub(crate) fn take_done(&mut self) -> [Option<D>; 2] {
         match self {
-            Self::Send(send) => [send.local_done.as_ref(), send.remote_done.as_ref()],
-            Self::Put(put) => [put.local_done.as_ref(), put.remote_done.as_ref()],
-            Self::Get(get) => [get.done.as_ref(), None],
-            Self::Count(count) => [count.done.as_ref(), None],
-            Self::Rmw(rmw) => [rmw.done.as_ref(), None],
-            Self::Fence(fence) => [fence.done.as_ref(), None],
-            Self::FenceAll(done) => [done.as_ref(), None],
-            Self::CollnetBarrier { done, .. } | Self::CollnetRelease { done, .. } => {
-                [done.as_ref(), None]
+            Self::Send(SendMessage {
+                local_done,
+                remote_done,
+                ..
+            })
+            | Self::Put(Put {
+                local_done,
+                remote_done,
+                ..
+            }) => [local_done.take(), remote_done.take()],
+            Self::Get(Get { done, .. })
+            | Self::Count(Count { done, .. })
+            | Self::Rmw(Rmw { done, .. })
+            | Self::Fence(Fence { done, .. })
+            | Self::FenceAll(done)
+            | Self::Receive(ReceiveDeferred { done, .. })
+            | Self::SendImmediate {
+                local_done: done, ..
             }
-            Self::CollnetTransfer(transfer) => [transfer.done.as_ref(), None],
-            Self::SendImmediate { local_done, .. } => [local_done.as_ref(), None],
-            Self::Receive(receive) => [receive.done.as_ref(), None],
+            | Self::CollnetBarrier { done, .. }
+            | Self::CollnetTransfer(CollnetTransfer { done, .. })
+            | Self::CollnetRelease { done, .. } => [done.take(), None],
             Self::Acknowledge { .. }
             | Self::Refuse { .. }
             | Self::Discard { .. }
             | Self::Call(_) => [None, None],
         }
     }
-
-    /// Its done callbacks.
-    pub(crate) fn ends(&self) -> [Option<D>; 2]
-    where
-        D: Copy,
-    {
-        self.ends_by_reference().map(Option::<&D>::copied)
-    }
-
-    /// How many done callbacks it has.
-    pub(crate) fn callbacks(&self) -> u64 {
-        self.ends_by_reference().into_iter().flatten().count() as u64
-    }
-
-    /// The same with other done callbacks: each goes through `name`.
-    pub(crate) fn map_done<E>(self, mut name: impl FnMut(D) -> E) -> Instruction<P, E, C> {
-        match self {
-            Self::Send(send) => Instruction::Send(SendMessage {
-                destination: send.destination,
-                dispatch: send.dispatch,
-                comm: send.comm,
-                tag: send.tag,
-                header: send.header,
-                data: send.data,
-                protocol: send.protocol,
-                fenced: send.fenced,
-                local_done: send.local_done.map(&mut name),
-                remote_done: send.remote_done.map(name),
-                message_id: send.message_id,
-            }),
-            Self::SendImmediate {
-                message,
-                local_done,
-            } => Instruction::SendImmediate {
-                message,
-                local_done: local_done.map(name),
-            },
-            Self::Put(put) => Instruction::Put(Put {
-                destination: put.destination,
-                data: put.data,
-                remote: put.remote,
-                notify: put.notify,
-                local_done: put.local_done.map(&mut name),
-                remote_done: put.remote_done.map(name),
-            }),
-            Self::Count(count) => Instruction::Count(Count {
-                counter: count.counter,
-                done: count.done.map(name),
-            }),
-            Self::Get(get) => Instruction::Get(Get {
-                source: get.source,
-                remote: get.remote,
-                into: get.into,
-                routing: get.routing,
-                done: get.done.map(name),
-            }),
-            Self::Rmw(rmw) => Instruction::Rmw(Rmw {
-                destination: rmw.destination,
-                region: rmw.region,
-                offset: rmw.offset,
-                op: rmw.op,
-                width: rmw.width,
-                value: rmw.value,
-                test: rmw.test,
-                result: rmw.result,
-                done: rmw.done.map(name),
-            }),
-            Self::Fence(fence) => Instruction::Fence(Fence {
-                destination: fence.destination,
-                done: fence.done.map(name),
-            }),
-            Self::FenceAll(done) => Instruction::FenceAll(done.map(name)),
-            Self::Acknowledge { peer, cookie } => Instruction::Acknowledge { peer, cookie },
-            Self::Refuse { peer, cookie } => Instruction::Refuse { peer, cookie },
-            Self::Receive(receive) => Instruction::Receive(ReceiveDeferred {
-                message: receive.message,
-                into: receive.into,
-                routing: receive.routing,
-                done: receive.done.map(name),
-            }),
-            Self::Discard { message, refused } => Instruction::Discard { message, refused },
-            Self::Call(call) => Instruction::Call(call),
-            Self::CollnetBarrier { routes, done } => Instruction::CollnetBarrier {
-                routes,
-                done: done.map(name),
-            },
-            Self::CollnetTransfer(transfer) => Instruction::CollnetTransfer(CollnetTransfer {
-                routes: transfer.routes,
-                op: transfer.op,
-                data: transfer.data,
-                bytes: transfer.bytes,
-                from: transfer.from,
-                into: transfer.into,
-                to: transfer.to,
-                done: transfer.done.map(name),
-            }),
-            Self::CollnetRelease { routes, done } => Instruction::CollnetRelease {
-                routes,
-                done: done.map(name),
-            },
-        }
-    }
 }
+
+/// Posted work: an instruction, with the numbers of its done callbacks beside it.
+pub(crate) struct Work<P: Platform, D, C> {
+    /// Without done callbacks.
+    pub instruction: Instruction<P, D, C>,
+    /// As [`Instruction::take_done`] has them.
+    pub done: Ends,
+}
+
+/// Numbers of an instruction's done callbacks: of the local and the remote one, or of the only one first.
+pub(crate) type Ends = [Option<DoneId>; 2];

@@ -13,7 +13,7 @@ use crate::done::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::io::Io;
-use crate::operation::{ReceiveDeferred, SendMessage};
+use crate::operation::{Ends, ReceiveDeferred, SendMessage};
 use crate::platform::Platform;
 use crate::rma::gets::{Gets, Purpose, Request, Waiting};
 use crate::route::Routing;
@@ -26,9 +26,10 @@ use crate::upcalls::{Upcalls, deliver};
 ///
 /// # Errors
 /// Those of a send.
-pub(crate) fn send<P: Platform>(
+pub(crate) fn send<P: Platform, D>(
     io: &mut Io<P>,
-    send: SendMessage<P, DoneId>,
+    send: SendMessage<P, D>,
+    [local_done, remote_done]: Ends,
     label: Label,
 ) -> Result<(), Fault> {
     let peer = send.destination;
@@ -39,8 +40,8 @@ pub(crate) fn send<P: Platform>(
         peer,
         fenced: send.fenced,
         data: send.data,
-        local_done: send.local_done,
-        remote_done: send.remote_done,
+        local_done,
+        remote_done,
     });
     io.platform().charge(Op::Control, 1);
     let fields = Rts {
@@ -125,13 +126,14 @@ pub(crate) fn requested<P: Platform, U: Upcalls<P>>(
 pub(crate) fn receive<P: Platform, U: Upcalls<P>>(
     am: &mut AmIo<'_, P, U>,
     gets: &mut Gets<P>,
-    receive: ReceiveDeferred<P, DoneId>,
+    receive: ReceiveDeferred<P, U::Done>,
+    done: Option<DoneId>,
 ) -> Result<(), Fault> {
     let ReceiveDeferred {
         message: id,
         into,
         routing,
-        done,
+        ..
     } = receive;
     let Some(message) = am.kept.take(id) else {
         return deliver(am.up, done, Err(Error::Destroyed.into()));

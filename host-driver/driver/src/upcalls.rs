@@ -6,13 +6,15 @@
 use crate::am::dispatch::{Arrival, Receive};
 use crate::done::DoneId;
 use crate::error::{Error, Fault};
-use crate::operation::{DeferredId, Instruction};
+use crate::operation::{DeferredId, Work};
 use crate::platform::Platform;
 use crate::progress::Progress;
 use crate::rma::notify::PutArrival;
 
 /// The interface as the engine of a context sees it during a turn.
 pub(crate) trait Upcalls<P: Platform> {
+    /// A done callback of the program, which instructions carry until they are posted.
+    type Done;
     /// A function of the program.
     type Call;
 
@@ -32,7 +34,7 @@ pub(crate) trait Upcalls<P: Platform> {
     fn take_work(&mut self) -> Result<(), Fault>;
 
     /// The next instruction of those taken off the queue.
-    fn next_work(&mut self) -> Option<Instruction<P, DoneId, Self::Call>>;
+    fn next_work(&mut self) -> Option<Work<P, Self::Done, Self::Call>>;
 
     /// Calls a function that was posted.
     fn call(&mut self, call: Self::Call);

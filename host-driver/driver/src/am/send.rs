@@ -8,7 +8,7 @@ use crate::cost::Op;
 use crate::done::DoneId;
 use crate::error::Fault;
 use crate::io::Io;
-use crate::operation::{ImmediateEnvelope, ImmediateMessage, SendMessage, SendProtocol};
+use crate::operation::{Ends, ImmediateEnvelope, ImmediateMessage, SendMessage, SendProtocol};
 use crate::platform::Platform;
 use crate::rndv;
 use crate::transport::injection::{Finish, Payload};
@@ -19,9 +19,10 @@ use crate::transport::wire::{ControlMessage, Headed};
 ///
 /// # Errors
 /// Those of a send; [`Error::Range`](crate::Error::Range).
-pub(crate) fn start<P: Platform>(
+pub(crate) fn start<P: Platform, D>(
     io: &mut Io<P>,
-    send: SendMessage<P, DoneId>,
+    send: SendMessage<P, D>,
+    ends: Ends,
 ) -> Result<(), Fault> {
     // All lengths were checked when the send was posted.
     let length = send.data.len() as u32;
@@ -40,17 +41,18 @@ pub(crate) fn start<P: Platform>(
         SendProtocol::Rendezvous => true,
     };
     if waits {
-        return rndv::send(io, send, label);
+        return rndv::send(io, send, ends, label);
     }
-    if send.header.is_empty() && send.remote_done.is_none() {
+    let [local_done, remote_done] = ends;
+    if send.header.is_empty() && remote_done.is_none() {
         let finish = Finish::Send {
-            local_done: send.local_done,
+            local_done,
             cookie: None,
             answered: false,
         };
         return io.send_message(peer, label, Payload::Data(send.data), finish);
     }
-    let cookie = send.remote_done.map(|remote_done| {
+    let cookie = remote_done.map(|remote_done| {
         io.core.remember(Pending {
             peer,
             fenced: send.fenced,
@@ -60,7 +62,7 @@ pub(crate) fn start<P: Platform>(
         })
     });
     let finish = Finish::Send {
-        local_done: send.local_done,
+        local_done,
         cookie,
         answered: false,
     };

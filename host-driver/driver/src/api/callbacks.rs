@@ -1,7 +1,7 @@
 //! The functions of a program as protocols call them.
 
 use crate::am::dispatch::{Arrival, Receive};
-use crate::api::context::{CallFn, Calls, Context, Work};
+use crate::api::context::{CallFn, Calls, Context, DoneFn, Work};
 use crate::attention::Reason;
 use crate::cost::Op;
 use crate::done::DoneId;
@@ -114,6 +114,7 @@ pub(super) fn guarded<P: Platform, R>(
 }
 
 impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
+    type Done = DoneFn<P>;
     type Call = CallFn<P>;
 
     fn progress(&mut self) -> &mut Progress {
@@ -190,7 +191,10 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
         };
         if self.at_post {
             let call: CallFn<P> = Box::new(move |context| done.call(context, result));
-            self.calls.work.push_back(Instruction::Call(call));
+            self.calls.work.push_back(Work {
+                instruction: Instruction::Call(call),
+                done: [None, None],
+            });
             self.context.core().attention.call(Reason::Working);
         } else {
             self.callback(Op::Callback, |context| done.call(context, result));

@@ -11,12 +11,11 @@ use crate::api::queue::{NEVER, Queue};
 use crate::attention::Reason;
 use crate::core::Core;
 use crate::cost::Op;
-use crate::done::DoneId;
 use crate::endpoint::Endpoint;
 use crate::engine::{Engine, Parts};
 use crate::error::{Error, Fault};
 use crate::layout::{ClientLayout, ContextInfo};
-use crate::operation::{DeferredId, Instruction};
+use crate::operation::DeferredId;
 use crate::platform::{Platform, PlatformLock};
 use crate::rma::notify::PutArrival;
 use crate::sync::{
@@ -49,8 +48,8 @@ pub type DeferFn<P> = Box<dyn FnOnce(&Context<P>, DeferredReceive<P>)>;
 /// What a dispatch callback wants done with its message.
 pub type Receive<P> = crate::am::dispatch::Receive<P, DoneFn<P>, DeferFn<P>>;
 
-/// An instruction whose done callbacks stand in the queue's table.
-pub(super) type Work<P> = Instruction<P, DoneId, CallFn<P>>;
+/// Posted work, whose done callbacks stand in the queue's table.
+pub(super) type Work<P> = crate::operation::Work<P, DoneFn<P>, CallFn<P>>;
 
 /// A context. Clones are handles to the same context; all methods take `&self`.
 ///
@@ -139,7 +138,7 @@ impl<P: Platform> From<DoneFn<P>> for Done<P> {
 }
 
 /// What threads of a context put there for the one that advances it.
-pub(super) type ContextQueue<P> = Queue<P, Done<P>, CallFn<P>, Arc<dyn Ends<P>>>;
+pub(super) type ContextQueue<P> = Queue<Work<P>, Done<P>, CallFn<P>, Arc<dyn Ends<P>>>;
 
 /// A context as its handles see it.
 pub(super) struct Shared<P: Platform> {

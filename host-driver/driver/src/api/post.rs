@@ -5,19 +5,18 @@ use gyre_note::Note;
 use crate::ack::cookie::Pending;
 use crate::api::callbacks::{Callbacks, guarded};
 use crate::api::check::{check_dispatch, check_instruction, check_region, check_send};
-use crate::api::context::{Context, Done, DoneFn, Held};
+use crate::api::context::{Context, Done, DoneFn, Held, Work};
 use crate::api::operation::{Fence, Get, Instruction, Put, Rget, Rmw, Rput, SendMessage};
 use crate::attention::Reason;
 use crate::buffer::BufferRange;
 use crate::cost::Op;
-use crate::done::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::operation::{self, ImmediateEnvelope, ImmediateMessage, SendImmediate};
+use crate::operation::{ImmediateEnvelope, ImmediateMessage, SendImmediate};
 use crate::platform::{Platform, PlatformLock};
 use crate::route::Routing;
 use crate::sync::{Ordering, lock};
-use crate::transport::injection::Finish;
+use crate::transport::injection::{Direct, Finish};
 use crate::transport::wire::{Bytes, ControlMessage, FIRST_CONTROL, Headed};
 
 impl<P: Platform> Context<P> {
@@ -27,71 +26,84 @@ impl<P: Platform> Context<P> {
     /// [`Error::UnknownTask`], [`Error::UnknownContext`], [`Error::ForeignEndpoint`],
     /// [`Error::MessageLength`], [`Error::PacketLength`], [`Error::ReservedDispatch`],
     /// [`Error::Destroyed`].
-    pub fn post(&self, instruction: Instruction<P>) -> Result<(), Error> {
+    pub fn post(&self, mut instruction: Instruction<P>) -> Result<(), Error> {
         check_instruction(self.core(), &instruction)?;
-        self.charge_post(instruction.callbacks());
-        self.enqueue(|queue| {
-            self.core().note(|at| Note::Posted { at });
-            let instruction = instruction.map_done(|done| queue.done.insert(done.into()));
-            queue.work.push_back(instruction);
-            self.core().attention.call(Reason::Posted);
-        })
+        let done = instruction.take_done().map(|done| done.map(Done::from));
+        self.charge_callbacks(&done);
+        self.submit(instruction, done)
     }
 
-    /// Posts a send whose done callbacks are of any kind; `message` has none.
+    /// Posts a send without done callbacks, with these: the local and the remote one.
     ///
     /// # Errors
     /// As [`Context::post`].
     #[inline]
     pub(crate) fn send_for(
         &self,
-        message: operation::SendMessage<P, DoneId>,
-        local_done: Option<Done<P>>,
-        remote_done: Option<Done<P>>,
+        message: SendMessage<P>,
+        done: [Option<Done<P>>; 2],
     ) -> Result<(), Error> {
         check_send(self.core(), &message)?;
-        let callbacks = u64::from(local_done.is_some()) + u64::from(remote_done.is_some());
-        self.charge_post(callbacks);
-        // The closures below keep pointers to them: none of them is copied on the way to the queue.
-        let mut message = Some(message);
-        let (mut local_done, mut remote_done) = (local_done, remote_done);
+        self.charge_callbacks(&done);
+        self.submit(Instruction::Send(message), done)
+    }
+
+    /// Puts a checked instruction on the work queue, and its done callbacks into the queue's table.
+    #[inline]
+    fn submit(
+        &self,
+        instruction: Instruction<P>,
+        mut done: [Option<Done<P>>; 2],
+    ) -> Result<(), Error> {
+        self.platform().charge(Op::Post, 1);
+        // The closure keeps pointers to them: neither is copied on the way to the queue.
+        let mut instruction = Some(instruction);
         self.enqueue(|queue| {
             self.core().note(|at| Note::Posted { at });
-            let Some(mut message) = message.take() else {
-                return;
-            };
-            message.local_done = local_done.take().map(|done| queue.done.insert(done));
-            message.remote_done = remote_done.take().map(|done| queue.done.insert(done));
-            queue.work.push_back(operation::Instruction::Send(message));
+            if let Some(instruction) = instruction.take() {
+                let keep = |done: &mut Option<_>| done.take().map(|done| queue.done.insert(done));
+                let done = done.each_mut().map(keep);
+                queue.work.push_back(Work { instruction, done });
+            }
             self.core().attention.call(Reason::Posted);
         })
     }
 
-    /// Sends an eager message: one with data and without a header is handed to the DMA engine at the call, or posted where that
-    /// is not possible, as [`send_immediate`](Self::send_immediate) has it. `message` has no done callbacks.
+    fn charge_callbacks(&self, done: &[Option<Done<P>>; 2]) {
+        let callbacks = done.iter().flatten().count() as u64;
+        if callbacks > 0 {
+            self.platform().charge(Op::Enlist, callbacks);
+        }
+    }
+
+    /// Sends an eager message without done callbacks, with this local one: a message with data and without a header is
+    /// handed to the DMA engine at the call, or posted where that is not possible, as by
+    /// [`send_immediate`](Self::send_immediate).
     ///
     /// # Errors
     /// As [`Context::post`].
+    #[inline(never)]
     pub(crate) fn send_eager(
         &self,
-        mut message: operation::SendMessage<P, DoneId>,
-        local_done: Option<Done<P>>,
+        message: SendMessage<P>,
+        done: Option<Done<P>>,
     ) -> Result<(), Error> {
         let plain = message.header.is_empty() && !message.data.is_empty();
         if !plain || self.has_work() {
-            return self.send_for(message, local_done, None);
+            return self.send_for(message, [done, None]);
         }
         check_send(self.core(), &message)?;
-        let awaited = local_done.is_some();
-        if let Some(done) = local_done {
-            self.platform().charge(Op::Enlist, 1);
-            let mut queue = lock(&self.shared().queue);
-            if queue.destroyed {
-                return Err(Error::Destroyed);
+        let local_done = match done {
+            Some(done) => {
+                self.platform().charge(Op::Enlist, 1);
+                let mut queue = lock(&self.shared().queue);
+                if queue.destroyed {
+                    return Err(Error::Destroyed);
+                }
+                Some(queue.done.insert(done))
             }
-            message.local_done = Some(queue.done.insert(done));
-        }
-        let local_done = message.local_done;
+            None => None,
+        };
         let label = SendImmediate {
             comm: message.comm,
             tag: message.tag,
@@ -102,51 +114,31 @@ impl<P: Platform> Context<P> {
             cookie: None,
             answered: false,
         };
-        let data = (&message.data, awaited);
-        let lanes = &self.shared().lanes;
-        let sent = match lanes.inject_in_place(&label, data, finish, message.message_id) {
-            Ok(true) => return Ok(()),
-            Ok(false) => self.post_send(message),
-            Err(error) => Err(error.into()),
-        };
-        match (sent, local_done) {
-            // The caller has the error, unless the callback has got it.
-            (Err(error), Some(done)) => match lock(&self.shared().queue).done.take(done) {
-                Some(_) => Err(error),
-                None => Ok(()),
-            },
-            (sent, _) => sent,
+        let data = Direct::<P, 0>::InPlace(&message.data, local_done.is_some());
+        let own = (Some(finish), message.message_id);
+        let injected = self.shared().lanes.inject(&label, &data, own);
+        if injected == Ok(true) {
+            return Ok(());
         }
-    }
-
-    /// Puts a send on the work queue whose done callbacks are kept.
-    fn post_send(&self, message: operation::SendMessage<P, DoneId>) -> Result<(), Error> {
-        self.charge_post(0);
-        self.enqueue(|queue| {
-            self.core().note(|at| Note::Posted { at });
-            queue.work.push_back(operation::Instruction::Send(message));
-            self.core().attention.call(Reason::Posted);
-        })
-    }
-
-    fn charge_post(&self, callbacks: u64) {
-        self.platform().charge(Op::Post, 1);
-        if callbacks > 0 {
-            self.platform().charge(Op::Enlist, callbacks);
+        let mut done = None;
+        if let Some(kept) = local_done {
+            done = lock(&self.shared().queue).done.take(kept);
+            if done.is_none() {
+                // The end of the context has called it with the error.
+                return Ok(());
+            }
         }
+        injected?;
+        self.submit(Instruction::Send(message), [done, None])
     }
 
     /// Posts a send.
     ///
     /// # Errors
     /// As [`Context::post`].
-    pub fn send(&self, message: SendMessage<P>) -> Result<(), Error> {
-        let (message, local_done, remote_done) = message.take_done();
-        self.send_for(
-            message,
-            local_done.map(Done::from),
-            remote_done.map(Done::from),
-        )
+    pub fn send(&self, mut message: SendMessage<P>) -> Result<(), Error> {
+        let done = [message.local_done.take(), message.remote_done.take()];
+        self.send_for(message, done.map(|done| done.map(Done::from)))
     }
 
     /// Sends a short message: header and data are copied. It is handed to the DMA engine at the call, in a callback too,
@@ -157,14 +149,10 @@ impl<P: Platform> Context<P> {
     #[inline]
     pub fn send_immediate(&self, message: &SendImmediate<'_>) -> Result<(), Error> {
         let plain = message.header.is_empty() && message.data.len() <= SendImmediate::MAX;
-        if plain
-            && message.dispatch < FIRST_CONTROL
-            && !self.has_work()
-            && self.shared().lanes.inject(message)?
-        {
-            return Ok(());
+        match plain && message.dispatch < FIRST_CONTROL {
+            true => self.inject_or_post(message, &Direct::Copied([message.data])),
+            false => self.send_headed(message),
         }
-        self.send_or_post(message)
     }
 
     /// Sends an immediate message of the bytes of `message`, which has no header, and of `data` behind them, together at
@@ -172,32 +160,24 @@ impl<P: Platform> Context<P> {
     ///
     /// # Errors
     /// As [`Context::post`].
+    #[inline(never)]
     pub(crate) fn send_gathered(
         &self,
         message: &SendImmediate<'_>,
         data: &BufferRange<P::Buffer>,
     ) -> Result<(), Error> {
-        if !self.has_work() && self.shared().lanes.inject_gathered(message, data)? {
-            return Ok(());
-        }
-        let first = message.data.len();
-        let mut payload = Bytes::from(message.data);
-        payload.resize(first + data.len(), 0);
-        data.read(0, &mut payload[first..])?;
-        self.platform().charge_copy(Op::Copy, payload.len());
-        self.post_immediate(message, payload)
+        self.inject_or_post(message, &Direct::<P, 0>::Gathered(message.data, data))
     }
 
-    /// Sends an immediate message that may have a header, or that cannot be sent at the call.
+    /// Sends an immediate message that has a header, or that must be refused.
     #[inline(never)]
-    fn send_or_post(&self, message: &SendImmediate<'_>) -> Result<(), Error> {
+    fn send_headed(&self, message: &SendImmediate<'_>) -> Result<(), Error> {
         check_dispatch(message.dispatch)?;
         self.core().checked(message.destination)?;
         let bytes = message.header.len() + message.data.len();
-        let limit = if message.header.is_empty() {
-            SendImmediate::MAX
-        } else {
-            SendImmediate::MAX_HEADED
+        let limit = match message.header.is_empty() {
+            true => SendImmediate::MAX,
+            false => SendImmediate::MAX_HEADED,
         };
         if bytes > limit {
             return Err(Error::PacketLength {
@@ -205,10 +185,6 @@ impl<P: Platform> Context<P> {
                 bytes,
                 limit,
             });
-        }
-        if message.header.is_empty() {
-            self.platform().charge_copy(Op::Copy, bytes);
-            return self.post_immediate(message, message.data.into());
         }
         self.platform().charge(Op::Header, 1);
         // Both lengths are below 512.
@@ -222,29 +198,51 @@ impl<P: Platform> Context<P> {
             dispatch: ControlMessage::Headed as u8,
             ..*message
         };
-        let lanes = &self.shared().lanes;
-        if !self.has_work() && lanes.inject_headed(&headed, &fields.bytes())? {
-            return Ok(());
-        }
-        self.platform().charge_copy(Op::Copy, bytes);
-        let mut payload = fields.encode();
-        payload.extend_from_slice(message.header);
-        payload.extend_from_slice(message.data);
-        self.post_immediate(&headed, payload)
+        let payload = Direct::Copied([&fields.bytes(), message.header, message.data]);
+        self.inject_or_post(&headed, &payload)
     }
 
-    /// Posts an immediate message with this payload, in which its header is.
-    fn post_immediate(&self, message: &SendImmediate<'_>, payload: Bytes) -> Result<(), Error> {
+    /// Hands an immediate message with this payload to the DMA engine, if no posted work goes before it and there is room;
+    /// else posts a copy.
+    #[inline(always)]
+    fn inject_or_post<const N: usize>(
+        &self,
+        message: &SendImmediate<'_>,
+        payload: &Direct<'_, P, N>,
+    ) -> Result<(), Error> {
+        let lanes = &self.shared().lanes;
+        if !self.has_work() && lanes.inject(message, payload, (None, None))? {
+            return Ok(());
+        }
+        let copied = payload.len();
+        let payload = payload.to_bytes()?;
+        self.platform().charge_copy(Op::Copy, copied);
+        self.post_copied(message, payload, None)
+    }
+
+    /// Posts an immediate message with this payload, which has its header inside.
+    #[inline(never)]
+    pub(crate) fn post_copied(
+        &self,
+        message: &SendImmediate<'_>,
+        payload: Bytes,
+        done: Option<Done<P>>,
+    ) -> Result<(), Error> {
         let envelope = ImmediateEnvelope {
             destination: message.destination,
             dispatch: message.dispatch,
             comm: message.comm,
             tag: message.tag,
         };
-        self.post(Instruction::SendImmediate {
-            message: ImmediateMessage { envelope, payload },
+        self.core().checked(envelope.destination)?;
+        let done = [done, None];
+        self.charge_callbacks(&done);
+        let message = ImmediateMessage { envelope, payload };
+        let instruction = Instruction::SendImmediate {
+            message,
             local_done: None,
-        })
+        };
+        self.submit(instruction, done)
     }
 
     /// Calls a function that works with the context as a callback of [`advance`](Self::advance) does: at the call, where nothing goes
@@ -276,14 +274,17 @@ impl<P: Platform> Context<P> {
     }
 
     /// Starts an instruction at its post.
-    fn start(&self, held: &mut Held<P>, instruction: Instruction<P>) -> Result<(), Error> {
+    fn start(&self, held: &mut Held<P>, mut instruction: Instruction<P>) -> Result<(), Error> {
         check_instruction(self.core(), &instruction)?;
-        self.charge_post(instruction.callbacks());
+        let done = instruction.take_done().map(|done| done.map(Done::from));
+        self.charge_callbacks(&done);
+        self.platform().charge(Op::Post, 1);
         self.core().note(|at| Note::Posted { at });
-        let instruction =
-            instruction.map_done(|done| lock(&self.shared().queue).done.insert(done.into()));
+        let keep = |done| lock(&self.shared().queue).done.insert(done);
+        let done = done.map(|done| done.map(keep));
         let Held { engine, calls } = held;
-        let result = engine.start_at_post(instruction, &mut Callbacks::at_post(self, calls));
+        let work = Work { instruction, done };
+        let result = engine.start_at_post(work, &mut Callbacks::at_post(self, calls));
         // What no event announces, and what has found neither room nor counter.
         let unfinished = engine.unfinished() || engine.is_startable() || !calls.work.is_empty();
         self.shared()

@@ -2,16 +2,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::done::{DoneId, DoneTable};
-use crate::operation::Instruction;
-use crate::platform::Platform;
+use crate::done::DoneTable;
 
 /// The time of an alarm that is not there.
 pub(super) const NEVER: u64 = u64::MAX;
 
-/// A context's queue, with done callbacks `D`, calls `C` and modules `E`.
-pub(super) struct Queue<P: Platform, D, C, E> {
-    pub(super) work: VecDeque<Instruction<P, DoneId, C>>,
+/// A context's queue, with instructions `W`, done callbacks `D`, calls `C` and modules `E`.
+pub(super) struct Queue<W, D, C, E> {
+    pub(super) work: VecDeque<W>,
     /// Done callbacks of everything that has not ended.
     pub(super) done: DoneTable<D>,
     /// What is to be called at which time, by time and order of calls.
@@ -25,7 +23,7 @@ pub(super) struct Queue<P: Platform, D, C, E> {
     pub(super) destroyed: bool,
 }
 
-impl<P: Platform, D, C, E> Queue<P, D, C, E> {
+impl<W, D, C, E> Queue<W, D, C, E> {
     pub(super) fn new() -> Self {
         Self {
             work: VecDeque::with_capacity(crate::PREPARED),

@@ -54,23 +54,24 @@ impl<P: Platform> Collnet<P> {
     }
 
     /// Begins a transfer: long ones in a window, others block by block.
-    pub fn start_transfer(
+    pub fn start_transfer<D>(
         &mut self,
         io: &mut Io<P>,
-        transfer: CollnetTransfer<P, DoneId>,
+        transfer: CollnetTransfer<P, D>,
+        done: Option<DoneId>,
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
         let routes = &transfer.routes;
         let choice = routes.choice();
         let broadcast = transfer.op == CollOp::Broadcast;
         let Some(route) = choice.class.filter(|_| !routes.fifos().is_empty()) else {
-            return deliver(up, transfer.done, Err(no_route("class")));
+            return deliver(up, done, Err(no_route("class")));
         };
         if broadcast && choice.barrier.is_none() {
-            return deliver(up, transfer.done, Err(no_route("barrier")));
+            return deliver(up, done, Err(no_route("barrier")));
         }
         if transfer.bytes == 0 {
-            return deliver(up, transfer.done, Ok(()));
+            return deliver(up, done, Ok(()));
         }
         self.admit(io, routes)?;
         let step = match routes.windows() {
@@ -105,7 +106,7 @@ impl<P: Platform> Collnet<P> {
         let transfer = Transfer {
             left,
             result: Ok(()),
-            done: transfer.done,
+            done,
         };
         self.transfers.insert(number, transfer);
         self.start_parts(io, route)

@@ -8,7 +8,7 @@ use crate::am::{deferred, send};
 use crate::cost::Op;
 use crate::done::DoneId;
 use crate::error::Fault;
-use crate::operation::Instruction;
+use crate::operation::{Ends, Instruction, Work};
 use crate::platform::Platform;
 use crate::rma;
 use crate::rndv;
@@ -24,7 +24,7 @@ impl<P: Platform> Engine<P> {
     /// Those of the instruction that no done callback takes.
     pub fn start_at_post<U: Upcalls<P>>(
         &mut self,
-        instruction: Instruction<P, DoneId, U::Call>,
+        work: Work<P, U::Done, U::Call>,
         up: &mut U,
     ) -> Result<(), Fault> {
         let core = std::sync::Arc::clone(&self.core);
@@ -32,7 +32,7 @@ impl<P: Platform> Engine<P> {
         platform.charge(Op::Start, 1);
         core.leave_rest();
         core.note(|at| Note::Started { at });
-        let carried_out = self.start_or_fail(instruction, up);
+        let carried_out = self.start_or_fail(work, up);
         let (_, mut started) = self.io.lanes.start(&mut self.io.completed);
         if !self.collnet.is_unused() {
             let entered = self.collnet.start(platform, &mut self.io.completed);
@@ -58,11 +58,11 @@ impl<P: Platform> Engine<P> {
         up.take_work()?;
         // What cannot be started does not hold up what was posted behind it: the first error is returned.
         let mut result = self.unreported.take().map_or(Ok(()), Err);
-        while let Some(instruction) = up.next_work() {
+        while let Some(work) = up.next_work() {
             platform.charge(Op::Start, 1);
             core.note(|at| Note::Started { at });
             up.progress().instructions += 1;
-            result = result.and(self.start_or_fail(instruction, up));
+            result = result.and(self.start_or_fail(work, up));
         }
         if self.gets.waiting() > 0 {
             result = result.and(self.start_gets(up));
@@ -122,11 +122,11 @@ impl<P: Platform> Engine<P> {
     #[inline(always)] // An instruction is not moved on its way.
     fn start_or_fail<U: Upcalls<P>>(
         &mut self,
-        instruction: Instruction<P, DoneId, U::Call>,
+        work: Work<P, U::Done, U::Call>,
         up: &mut U,
     ) -> Result<(), Fault> {
-        let ends = instruction.ends();
-        match self.start(instruction, up) {
+        let ends = work.done;
+        match self.start(work, up) {
             Ok(()) => Ok(()),
             Err(error) => self.fail(ends, error, up),
         }
@@ -134,12 +134,7 @@ impl<P: Platform> Engine<P> {
 
     /// An instruction could not be carried out.
     #[cold]
-    fn fail<U: Upcalls<P>>(
-        &mut self,
-        ends: [Option<DoneId>; 2],
-        error: Fault,
-        up: &mut U,
-    ) -> Result<(), Fault> {
+    fn fail<U: Upcalls<P>>(&mut self, ends: Ends, error: Fault, up: &mut U) -> Result<(), Fault> {
         let waiting: Vec<DoneId> = ends.into_iter().flatten().collect();
         if !waiting.is_empty() {
             lock(&self.core.cookies).forget(&waiting);
@@ -150,29 +145,31 @@ impl<P: Platform> Engine<P> {
     /// Carries out one instruction, or has it wait for its turn.
     fn start<U: Upcalls<P>>(
         &mut self,
-        instruction: Instruction<P, DoneId, U::Call>,
+        Work {
+            instruction,
+            done: ends @ [done, _],
+        }: Work<P, U::Done, U::Call>,
         up: &mut U,
     ) -> Result<(), Fault> {
         match instruction {
-            Instruction::Send(message) => send::start(&mut self.io, message),
-            Instruction::SendImmediate {
-                message,
-                local_done,
-            } => send::immediate(&mut self.io, message, local_done),
-            Instruction::Put(put) => rma::start::put(&mut self.io, &mut self.refusals, put),
+            Instruction::Send(message) => send::start(&mut self.io, message, ends),
+            Instruction::SendImmediate { message, .. } => {
+                send::immediate(&mut self.io, message, done)
+            }
+            Instruction::Put(put) => rma::start::put(&mut self.io, &mut self.refusals, put, ends),
             Instruction::Get(get) => {
-                rma::start::get(&mut self.gets, get);
+                rma::start::get(&mut self.gets, get, done);
                 Ok(())
             }
             Instruction::Rmw(rmw) => {
-                rma::start::rmw(&mut self.gets, rmw);
+                rma::start::rmw(&mut self.gets, rmw, done);
                 Ok(())
             }
             Instruction::Fence(fence) => {
                 let (fences, with) = self.fences();
-                fences.start(with, fence.destination, fence.done)
+                fences.start(with, fence.destination, done)
             }
-            Instruction::FenceAll(done) => {
+            Instruction::FenceAll(_) => {
                 let (fences, with) = self.fences();
                 fences.start_all(with, done, up)
             }
@@ -185,7 +182,7 @@ impl<P: Platform> Engine<P> {
             }
             Instruction::Receive(receive) => {
                 let (gets, mut am) = self.gets(up);
-                rndv::receive(&mut am, gets, receive)
+                rndv::receive(&mut am, gets, receive, done)
             }
             Instruction::Discard { message, refused } => {
                 deferred::discard(&mut self.am(up), message, refused)
@@ -195,16 +192,17 @@ impl<P: Platform> Engine<P> {
                 Ok(())
             }
             Instruction::Count(count) => {
-                self.counters.push(count.counter, count.done);
+                self.counters.push(count.counter, done);
                 Ok(())
             }
-            Instruction::CollnetBarrier { routes, done } => {
+            Instruction::CollnetBarrier { routes, .. } => {
                 self.collnet.start_barrier(&mut self.io, &routes, done, up)
             }
             Instruction::CollnetTransfer(transfer) => {
-                self.collnet.start_transfer(&mut self.io, transfer, up)
+                self.collnet
+                    .start_transfer(&mut self.io, transfer, done, up)
             }
-            Instruction::CollnetRelease { routes, done } => {
+            Instruction::CollnetRelease { routes, .. } => {
                 self.collnet.release(&mut self.io, &routes, done, up)
             }
         }

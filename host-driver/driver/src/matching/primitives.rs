@@ -13,18 +13,18 @@
 use super::format::{WireCts, WireRts, WireTransfer};
 use super::label::Label;
 use crate::api::context::{Context, Done, DoneFn};
-use crate::api::operation::{Get, Instruction, Put, SendMessage};
+use crate::api::operation::{Get, Put, SendMessage};
 use crate::buffer::{BufferRange, RemoteAddress};
 use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::operation::{self, ImmediateEnvelope, ImmediateMessage, SendImmediate, SendProtocol};
+use crate::operation::{SendImmediate, SendProtocol};
 use crate::platform::Platform;
 use crate::rma::notify::PutNotify;
 use crate::route::Routing;
 use crate::sync::lock;
+use crate::transport::injection::Direct;
 use crate::transport::wire;
-use crate::transport::wire::Bytes;
 
 pub use super::format::{ClearToSend, RequestToSend};
 
@@ -119,15 +119,15 @@ impl Primitives {
         data: BufferRange<P::Buffer>,
         done: Done<P>,
     ) -> Result<(), Error> {
-        let message = operation::SendMessage {
+        let message = SendMessage {
             comm: label.byte(),
             tag: label.tag,
             header: label.wide().map_or_else(Vec::new, Vec::from),
             protocol: SendProtocol::Rendezvous,
             fenced: false,
-            ..operation::SendMessage::new(to, self.id(Handler::RequestToSend), data)
+            ..SendMessage::new(to, self.id(Handler::RequestToSend), data)
         };
-        context.send_for(message, None, Some(done))
+        context.send_for(message, [None, Some(done)])
     }
 
     /// CTS: answers the RTS of `to`.
@@ -182,46 +182,30 @@ impl Primitives {
         let wide = label.wide();
         let number = wide.as_ref().map_or(&[][..], |number| number);
         let inside = number.len() + data.len() <= SendImmediate::MAX;
+        let message = SendImmediate {
+            comm: label.byte(),
+            tag: label.tag,
+            data: number,
+            ..SendImmediate::new(to, self.id(Handler::Eager))
+        };
         if inside && !done.as_ref().is_some_and(Done::calls) {
-            let message = SendImmediate {
-                comm: label.byte(),
-                tag: label.tag,
-                data: number,
-                ..SendImmediate::new(to, self.id(Handler::Eager))
-            };
             context.send_gathered(&message, &data)?;
             if let Some(Done::Request(outcome, _)) = done {
                 *lock(&outcome) = Some(Ok(()));
             }
             return Ok(());
         }
-        if let Some(number) = wide.filter(|_| inside) {
-            let mut payload = Bytes::new();
-            payload.resize(number.len() + data.len(), 0);
-            let (first, rest) = payload.split_at_mut(number.len());
-            first.copy_from_slice(&number);
-            data.read(0, rest)?;
+        if inside && !number.is_empty() {
+            let payload = Direct::<P, 0>::Gathered(number, &data).to_bytes()?;
             context.platform().charge_copy(Op::Copy, payload.len());
-            let message = ImmediateMessage {
-                envelope: ImmediateEnvelope {
-                    destination: to,
-                    dispatch: self.id(Handler::Eager),
-                    comm: label.byte(),
-                    tag: label.tag,
-                },
-                payload,
-            };
-            return context.post(Instruction::SendImmediate {
-                message,
-                local_done: done.map(Done::into_function),
-            });
+            return context.post_copied(&message, payload, done);
         }
-        let message = operation::SendMessage {
+        let message = SendMessage {
             comm: label.byte(),
             tag: label.tag,
             header: wide.map_or_else(Vec::new, Vec::from),
             protocol: SendProtocol::Eager,
-            ..operation::SendMessage::new(to, self.id(Handler::Eager), data)
+            ..SendMessage::new(to, self.id(Handler::Eager), data)
         };
         context.send_eager(message, done)
     }

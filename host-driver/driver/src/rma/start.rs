@@ -11,7 +11,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Fault;
 use crate::flow::peers::PutsBy;
 use crate::io::Io;
-use crate::operation::{Get, Put, Rmw, RmwWidth};
+use crate::operation::{Ends, Get, Put, Rmw, RmwWidth};
 use crate::platform::Platform;
 use crate::refusal::Refusals;
 use crate::refusal::word::GetWord;
@@ -25,10 +25,11 @@ use crate::transport::wire::{Bytes, ControlMessage, PutNotice, PutSync};
 ///
 /// # Errors
 /// Those of a send.
-pub(crate) fn put<P: Platform>(
+pub(crate) fn put<P: Platform, D>(
     io: &mut Io<P>,
     refusals: &mut Refusals<P>,
-    put: Put<P, DoneId>,
+    put: Put<P, D>,
+    [local_done, remote_done]: Ends,
 ) -> Result<(), Fault> {
     let peer = put.destination;
     let to = io.core.destination(peer)?;
@@ -40,7 +41,7 @@ pub(crate) fn put<P: Platform>(
         _ => None,
     };
     // What the target is told of it acknowledges: until then it may need this context.
-    let answered = put.remote_done.is_some() || told.is_some();
+    let answered = remote_done.is_some() || told.is_some();
     let number = refusals.number(peer, answered);
     let word = refusals.put_word(peer, number)?;
     io.core.note(|at| Note::Put {
@@ -68,14 +69,14 @@ pub(crate) fn put<P: Platform>(
             fenced: true,
             data: BufferRange::empty(),
             local_done: None,
-            remote_done: put.remote_done,
+            remote_done,
         })
     });
     let outgoing = Outgoing {
         order: Order::Transfer(transfer),
         payload: Payload::Data(put.data),
         finish: Finish::Send {
-            local_done: put.local_done,
+            local_done,
             cookie,
             answered: true,
         },
@@ -107,18 +108,18 @@ pub(crate) fn put<P: Platform>(
 }
 
 /// GET: waits for a counter.
-pub(crate) fn get<P: Platform>(gets: &mut Gets<P>, get: Get<P, DoneId>) {
+pub(crate) fn get<P: Platform, D>(gets: &mut Gets<P>, get: Get<P, D>, done: Option<DoneId>) {
     gets.push(Waiting {
         peer: get.source,
         remote: get.remote,
         request: Request::Get(get.routing),
         into: get.into,
-        purpose: Purpose::User(get.done),
+        purpose: Purpose::User(done),
     });
 }
 
 /// RMW: waits for a counter.
-pub(crate) fn rmw<P: Platform>(gets: &mut Gets<P>, rmw: Rmw<P, DoneId>) {
+pub(crate) fn rmw<P: Platform, D>(gets: &mut Gets<P>, rmw: Rmw<P, D>, done: Option<DoneId>) {
     gets.push(Waiting {
         peer: rmw.destination,
         remote: RemoteAddress {
@@ -132,7 +133,7 @@ pub(crate) fn rmw<P: Platform>(gets: &mut Gets<P>, rmw: Rmw<P, DoneId>) {
             test: rmw.test,
         },
         into: rmw.result.unwrap_or_else(BufferRange::empty),
-        purpose: Purpose::User(rmw.done),
+        purpose: Purpose::User(done),
     });
 }
 

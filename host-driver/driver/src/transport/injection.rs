@@ -57,7 +57,25 @@ impl<P: Platform, const N: usize> Direct<'_, P, N> {
         }
     }
 
-    /// What sending it costs, besides copies.
+    /// A copy.
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn to_bytes(&self) -> Result<Bytes, Fault> {
+        let (first, data) = match self {
+            Self::Copied(pieces) => {
+                return Ok(pieces.iter().flat_map(|p| p.iter().copied()).collect());
+            }
+            Self::Gathered(first, data) => (*first, *data),
+            Self::InPlace(data, _) => (&[][..], *data),
+        };
+        let mut bytes = Bytes::from(first);
+        bytes.resize(first.len() + data.len(), 0);
+        data.read(0, &mut bytes[first.len()..])?;
+        Ok(bytes)
+    }
+
+    /// Cost of sending it, besides copies.
     #[inline(always)]
     pub fn op(&self) -> Op {
         match self {

@@ -7,7 +7,6 @@ use gyre_layout::{Coord, Message, MessageTemplate};
 use gyre_note::Note;
 
 use crate::attention::Reason;
-use crate::buffer::BufferRange;
 use crate::core::Core;
 use crate::cost::Op;
 use crate::endpoint::Endpoint;
@@ -259,64 +258,14 @@ impl<P: Platform> Lanes<P> {
         });
     }
 
-    /// Hands an immediate message of one packet, without a header, to the DMA engine at once, if nothing waits before it
-    /// and there is room; says whether it did.
+    /// Hands an immediate message of one packet with this payload to the DMA engine at once, if nothing waits before it and
+    /// there is room; says whether it did. `own`: the operation that ends with it, none for a plain one, and its message
+    /// number, if that is chosen.
     ///
     /// # Errors
     /// As [`Core::checked`]; those of the bus.
-    #[inline]
-    pub fn inject(&self, message: &SendImmediate<'_>) -> Result<bool, Fault> {
-        self.inject_direct(message, &Direct::Copied([message.data]), (None, None))
-    }
-
-    /// The same with a message whose data is where the user has it, not empty, with which `finish` ends; `awaited`: whether
-    /// somebody waits for that. It gets this message number, or the next one.
-    #[inline(never)]
-    pub fn inject_in_place(
-        &self,
-        message: &SendImmediate<'_>,
-        (data, awaited): (&BufferRange<P::Buffer>, bool),
-        finish: Finish,
-        number: Option<u32>,
-    ) -> Result<bool, Fault> {
-        let data = Direct::<P, 0>::InPlace(data, awaited);
-        self.inject_direct(message, &data, (Some(finish), number))
-    }
-
-    /// The same with one that has a header; `fields`: what stands before it.
-    ///
-    /// # Errors
-    /// As [`inject`](Self::inject).
-    pub fn inject_headed(&self, message: &SendImmediate<'_>, fields: &[u8]) -> Result<bool, Fault> {
-        let payload = Direct::Copied([fields, message.header, message.data]);
-        self.inject_direct(message, &payload, (None, None))
-    }
-
-    /// The same with one of whose data the bytes of `message` are the beginning, and `data` the rest.
-    ///
-    /// # Errors
-    /// As [`inject`](Self::inject).
-    #[inline(never)]
-    pub fn inject_gathered(
-        &self,
-        message: &SendImmediate<'_>,
-        data: &BufferRange<P::Buffer>,
-    ) -> Result<bool, Fault> {
-        let payload = Direct::<P, 0>::Gathered(message.data, data);
-        self.inject_direct(message, &payload, (None, None))
-    }
-
-    /// The same with a message of the driver's own, with which `finish` ends if it is refused. What keeps it from going
-    /// shows when it is [put](Self::put).
-    #[inline(never)]
-    pub fn inject_own(&self, message: &SendImmediate<'_>, finish: Finish) -> bool {
-        let payload = Direct::Copied([message.data]);
-        self.inject_direct(message, &payload, (Some(finish), None)) == Ok(true)
-    }
-
-    /// Hands a message with this payload to the DMA engine, behind another thread that has the FIFOs; says whether it did.
-    #[inline(always)]
-    fn inject_direct<const N: usize>(
+    #[inline(always)] // Each kind of payload has a path of its own.
+    pub fn inject<const N: usize>(
         &self,
         message: &SendImmediate<'_>,
         payload: &Direct<'_, P, N>,
