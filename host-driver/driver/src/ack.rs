@@ -372,7 +372,7 @@ impl AckDispatcher {
             let enough = |messages| messages >= minimum_group as usize;
             match together {
                 Together::Recipient if enough(own) => return Some(vec![peer]),
-                // What all are owed bounds what those on a path are.
+                // The number of all owed acknowledgements bounds that of a path.
                 Together::Path if enough(self.active_count) => {
                     let group = self.path(peer);
                     if enough(self.messages_of(&group)) {
@@ -385,7 +385,7 @@ impl AckDispatcher {
         None
     }
 
-    /// Who is acknowledged together with `peer`, nearest first.
+    /// Recipients acknowledged together with `peer`, nearest first.
     fn group(&mut self, peer: Endpoint) -> Vec<Endpoint> {
         if self.config.copies() {
             self.path(peer)

@@ -12,7 +12,7 @@ use crate::am::kept::KeptMessages;
 use crate::io::Io;
 use crate::platform::Platform;
 
-/// What active messages use of the context.
+/// Parts of the context that active messages use.
 pub(crate) struct AmIo<'a, P: Platform, U> {
     pub io: &'a mut Io<P>,
     pub acks: &'a mut AckSender,

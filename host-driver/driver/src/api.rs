@@ -1,4 +1,4 @@
-//! What a program sees: clients, contexts, operations and completions.
+//! Interface of programs: clients, contexts, operations and completions.
 
 pub(crate) mod advance;
 mod callbacks;

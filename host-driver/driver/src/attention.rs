@@ -1,4 +1,4 @@
-//! What a turn of `advance` has to look after besides packets: one word, so that a turn that has nothing else to do
+//! Reasons for a turn of `advance` to look at more than packets: one word, so that a turn that has nothing else to do
 //! reads no more than that.
 
 use crate::sync::{AtomicU32, Ordering};
@@ -28,7 +28,7 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
-    /// Those that are done with when functions have been called.
+    /// Reasons that end when functions have been called.
     pub const CALLS: [Self; 4] = [
         Self::Alarm,
         Self::EveryTurn,
@@ -41,7 +41,7 @@ impl Reason {
 pub(crate) struct Attention(AtomicU32);
 
 impl Attention {
-    /// Those of a context that has been created: it looks at everything once.
+    /// The reasons of a new context: it looks at everything once.
     pub fn new() -> Self {
         Self(AtomicU32::new(Reason::Woken as u32))
     }

@@ -33,7 +33,7 @@
 //! A geometry may give `endpoints = [[0, 0], [0, 1], [2, 0]]`, task and context each, instead of tasks and
 //! contexts. Collectives, algorithms and conditions are named as the collectives above the driver name them.
 //!
-//! What is left out has the values of [`Resources::default`], [`AckConfig::default`],
+//! Entries left out have the values of [`Resources::default`], [`AckConfig::default`],
 //! [`SameNode::default`], [`Ordered::default`] and [`DEFAULT_EAGER_LIMIT`]. A client's number is its place among the clients of its application.
 
 mod all;

@@ -1,4 +1,4 @@
-//! What the threads of a context share: its place in the machine, and the operations that wait for an
+//! State that the threads of a context share: its place in the machine, and the operations that wait for an
 //! acknowledgement.
 
 use gyre_layout::Coord;
@@ -27,7 +27,7 @@ pub(crate) struct Core<P: Platform> {
     pub info: ContextInfo,
     /// Operations that wait for an acknowledgement.
     pub cookies: Mutex<CookieTable<P>>,
-    /// What the next turn of `advance` has to look after besides packets.
+    /// Reasons for the next turn of `advance` to look at more than packets.
     pub attention: Attention,
     /// Whether something is under way: [`BUSY`], [`COMING_TO_REST`] or [`AT_REST`]. The latter two are set by the thread
     /// that advances, the first by whoever begins something.
@@ -124,7 +124,7 @@ impl<P: Platform> Core<P> {
         let cookies = lock(&self.cookies);
         let rests = nothing(cookies.len());
         let (order, failed) = (Ordering::AcqRel, Ordering::Acquire);
-        // Who has begun something meanwhile has said so.
+        // A thread that has begun something meanwhile has left rest before.
         let settled = |to| {
             self.rest
                 .compare_exchange(COMING_TO_REST, to, order, failed)

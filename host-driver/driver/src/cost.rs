@@ -30,7 +30,7 @@ macro_rules! operations {
                 }
             }
 
-            /// What the operation is, in one sentence.
+            /// One sentence about the operation.
             #[must_use]
             pub const fn description(self) -> &'static str {
                 match self {
@@ -155,7 +155,7 @@ operations! {
 pub struct CostTableError {
     /// File the text came from.
     pub name: String,
-    /// What is wrong, and where.
+    /// Fault and its place.
     #[source]
     pub source: toml::de::Error,
 }

@@ -1,4 +1,4 @@
-//! What a context does in `advance`: its FIFOs, the protocols over them, and the messages that are arriving.
+//! Engine of a context, which `advance` runs: its FIFOs, the protocols over them, and the messages that are arriving.
 //!
 //! [`turn`] is the only loop: what the hardware has done goes to the protocol that it concerns, the protocol sends
 //! through [`Io`] or ends an operation, and [`Upcalls`](crate::upcalls::Upcalls) calls who waits for it.
@@ -58,9 +58,9 @@ pub(crate) struct Engine<P: Platform> {
     collnet: Collnet<P>,
     /// The last turns may have changed what follows, and [`unfinished`](Self::unfinished).
     changed: bool,
-    /// What [`can_start`](Self::can_start) said then.
+    /// Result of [`can_start`](Self::can_start) then.
     startable: bool,
-    /// What [`has_unfinished`](Self::has_unfinished) said then.
+    /// Result of [`has_unfinished`](Self::has_unfinished) then.
     unfinished: bool,
     /// An error of a start at a post, for the next turn to return.
     unreported: Option<Fault>,
@@ -84,7 +84,7 @@ pub(crate) struct Engine<P: Platform> {
     landed: Vec<Landed>,
 }
 
-/// What a context has not finished: the numbers of [`Error::WorkLeft`].
+/// Unfinished work of a context: the numbers of [`Error::WorkLeft`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Left {
     waiting: usize,
@@ -107,7 +107,7 @@ impl Left {
 }
 
 impl<P: Platform> Engine<P> {
-    /// What has not finished, `unacknowledged` sends and puts among it; `None` when nothing is left.
+    /// Unfinished work, with `unacknowledged` sends and puts; `None` when nothing is left.
     pub fn left(&self, unacknowledged: usize) -> Option<Left> {
         let held = self.io.flows.as_ref().map_or(0, Flows::held);
         let left = Left {
@@ -127,7 +127,7 @@ impl<P: Platform> Engine<P> {
 
     /// Whether nothing is left, `unacknowledged` sends and puts among what may be.
     pub fn is_at_rest(&self, unacknowledged: usize) -> bool {
-        // What is left mostly is asked first.
+        // Tests the most likely cases first.
         unacknowledged == 0
             && self.in_flight() == 0
             && self.io.waiting() == 0
@@ -207,7 +207,7 @@ impl<P: Platform> Engine<P> {
         Arc::clone(&self.io.lanes)
     }
 
-    /// What active messages use.
+    /// The parts that active messages use.
     fn am<'a, U>(&'a mut self, up: &'a mut U) -> AmIo<'a, P, U> {
         AmIo {
             io: &mut self.io,

@@ -1,4 +1,4 @@
-//! What the driver can answer instead of doing.
+//! Errors of the driver.
 
 use gyre_firmware::NodeError;
 use gyre_layout::{Coord, ErrorReason, LayoutError};
@@ -140,7 +140,7 @@ pub enum Error {
         field: &'static str,
         /// Its value.
         value: u64,
-        /// What it must be.
+        /// Expected value.
         expected: &'static str,
     },
     /// Contexts of a task that cannot live on the node named.
@@ -239,13 +239,13 @@ pub enum Error {
     /// Asked for something that the protocols of this driver do not do.
     #[error("not supported: {what}")]
     Unsupported {
-        /// What was asked for.
+        /// Operation that was requested.
         what: &'static str,
     },
     /// A header, or an immediate message, that does not fit into one packet.
     #[error("{what} of {bytes} bytes, expected at most {limit}")]
     PacketLength {
-        /// What it is.
+        /// Name of the message or header.
         what: &'static str,
         /// Its bytes.
         bytes: usize,
@@ -263,7 +263,7 @@ pub enum Error {
         "bytes {offset}..{} leave a memory region of {len} bytes of {task}", .offset.saturating_add(*.bytes)
     )]
     RegionBounds {
-        /// Whose region.
+        /// Owner of the region.
         task: TaskId,
         /// First byte of the transfer.
         offset: u64,
@@ -275,9 +275,9 @@ pub enum Error {
     /// A transfer that the memory region does not allow.
     #[error("the memory region of {task} does not allow {what}")]
     RegionRights {
-        /// Whose region.
+        /// Owner of the region.
         task: TaskId,
-        /// What was asked for.
+        /// Operation that was requested.
         what: &'static str,
     },
     /// A memory region of another task than the endpoint's.
@@ -377,7 +377,7 @@ pub enum Error {
     /// A malformed control message; it is dropped.
     #[error("{message} from {origin}: {field} is {value}, expected {expected}")]
     ControlMessage {
-        /// Who sent it.
+        /// Sender.
         origin: TaskId,
         /// Which message.
         message: &'static str,
@@ -385,13 +385,13 @@ pub enum Error {
         field: &'static str,
         /// Its value.
         value: u64,
-        /// What it must be.
+        /// Expected value.
         expected: &'static str,
     },
     /// An acknowledgement of something that waits for none: it came twice, or was never asked for.
     #[error("acknowledgement {cookie} from {origin}: nothing waits for it")]
     UnknownCookie {
-        /// Who sent it.
+        /// Sender.
         origin: TaskId,
         /// The cookie.
         cookie: u32,
@@ -418,7 +418,7 @@ pub enum Error {
     /// The node of this task refused data of a get: what has not come will not.
     #[error("the own node refused data of a get from {peer}")]
     GetDataRefused {
-        /// Who was asked for the data.
+        /// Task that holds the data.
         peer: TaskId,
     },
     /// Data of gets was refused so often that the context has no byte counter left that nothing lowers.
@@ -507,7 +507,7 @@ pub enum Error {
     UnknownDispatch {
         /// The identifier.
         id: u8,
-        /// Who sent it.
+        /// Sender.
         origin: TaskId,
         /// Bytes of the message.
         length: usize,
@@ -523,13 +523,13 @@ pub enum Error {
     /// A packet that does not continue its message; it is dropped, and the message with it.
     #[error("packet from {origin}: {field} is {value}, expected {expected}")]
     PacketOrder {
-        /// Who sent it.
+        /// Sender.
         origin: TaskId,
         /// Field of the header.
         field: &'static str,
         /// Its value.
         value: u64,
-        /// What it must be.
+        /// Expected value.
         expected: u64,
     },
     /// A register of a FIFO went where it cannot go: the hardware or its set-up is broken.
@@ -541,7 +541,7 @@ pub enum Error {
         fifo: u16,
         /// Value read.
         value: u64,
-        /// What is wrong with it.
+        /// Fault of the value.
         reason: &'static str,
     },
     /// The DMA engine refused the descriptor of a send; nothing of the message has left, or not all.

@@ -1,4 +1,4 @@
-//! What protocols send with: the ways out of a context.
+//! Send paths of a context, which protocols use.
 
 use gyre_firmware::Node;
 use gyre_layout::event;
@@ -63,7 +63,7 @@ impl<P: Platform> Io<P> {
     /// Has the context woken by `events` besides errors.
     ///
     /// # Errors
-    /// Those of the bus.
+    /// Errors of the bus.
     pub fn listen(&mut self, events: u64) -> Result<(), Fault> {
         if events != self.events {
             let mask = registers::wake_mask(self.core.info.wake_group);
@@ -185,7 +185,7 @@ impl<P: Platform> Io<P> {
         }
     }
 
-    /// What waits for room.
+    /// Sends that wait for room.
     pub fn waiting(&self) -> usize {
         self.lanes.waiting() + self.shared.as_ref().map_or(0, SharedLane::waiting)
     }

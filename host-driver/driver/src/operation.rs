@@ -40,14 +40,14 @@ pub enum Instruction<P: Platform, D, C> {
     FenceAll(Option<D>),
     /// Acknowledge `cookie` to `peer`, through the acknowledgement dispatcher.
     Acknowledge {
-        /// Who gave the cookie.
+        /// Endpoint that gave the cookie.
         peer: Endpoint,
         /// The cookie, see [`Context::expect_ack`](crate::Context::expect_ack).
         cookie: u32,
     },
     /// Tell `peer` that the data that it sent with `cookie` has not been received.
     Refuse {
-        /// Who gave the cookie.
+        /// Endpoint that gave the cookie.
         peer: Endpoint,
         /// The cookie, see [`Context::expect_ack`](crate::Context::expect_ack).
         cookie: u32,
@@ -232,7 +232,7 @@ pub struct ImmediateMessage {
     pub(crate) payload: Bytes,
 }
 
-/// What the packet of an immediate message says about it.
+/// Envelope of an immediate message.
 #[derive(Clone, Copy)]
 pub(crate) struct ImmediateEnvelope {
     pub destination: Endpoint,
@@ -245,7 +245,7 @@ pub(crate) struct ImmediateEnvelope {
 /// PUT: `data` is written at `remote` in the memory of `destination`'s node by the DMA engines alone.
 /// Base slots of that node say what may be written; a refusal is an error of that node.
 pub struct Put<P: Platform, D> {
-    /// Whose memory.
+    /// Owner of the memory.
     pub destination: Endpoint,
     /// The data, kept alive until it has been read. Do not change it before `local_done`.
     pub data: BufferRange<P::Buffer>,
@@ -283,7 +283,7 @@ pub struct Count<P: Platform, D> {
 
 /// GET: `into` is filled from `remote` in the memory of `source`'s node by the DMA engines alone.
 pub struct Get<P: Platform, D> {
-    /// Whose memory, and whose remote-get FIFO serves the request.
+    /// Owner of the memory, whose remote-get FIFO serves the request.
     pub source: Endpoint,
     /// Where from.
     pub remote: RemoteAddress,
@@ -297,7 +297,7 @@ pub struct Get<P: Platform, D> {
 
 /// RPUT: a [`Put`] into a memory region, checked against it when it is posted.
 pub struct Rput<P: Platform, D> {
-    /// Whose region.
+    /// Owner of the region.
     pub destination: Endpoint,
     /// The data, kept alive until it has been read. Do not change it before `local_done`.
     pub data: BufferRange<P::Buffer>,
@@ -331,7 +331,7 @@ impl<P: Platform, D> Rput<P, D> {
 
 /// RGET: a [`Get`] from a memory region, checked against it when it is posted.
 pub struct Rget<P: Platform, D> {
-    /// Whose region, and whose remote-get FIFO serves the request.
+    /// Owner of the region, whose remote-get FIFO serves the request.
     pub source: Endpoint,
     /// The region.
     pub region: RemoteRegion,
@@ -370,19 +370,19 @@ impl RmwWidth {
 /// With `test`, the word changes only where it equals that. With `result`, the word before is fetched,
 /// whether it changes or not. Where the region has been destroyed since, `done` gets [`Error::RmwRefused`].
 pub struct Rmw<P: Platform, D> {
-    /// Whose region.
+    /// Owner of the region.
     pub destination: Endpoint,
     /// The region.
     pub region: RemoteRegion,
     /// First byte of the word in the region: a multiple of its width.
     pub offset: u64,
-    /// What is done.
+    /// Operation on the word.
     pub op: RmwOp,
     /// Bytes of the word.
     pub width: RmwWidth,
     /// Operand.
     pub value: u64,
-    /// What the word is compared with.
+    /// Value that the word is compared with.
     pub test: Option<u64>,
     /// Where the word before goes: as many bytes as the word has.
     pub result: Option<BufferRange<P::Buffer>>,

@@ -1,4 +1,4 @@
-//! What the driver needs from the machine it runs on: registers, memory that the DMA engine reaches,
+//! Interface to the machine under the driver: registers, memory that the DMA engine reaches,
 //! time, waiting and locks (DESIGN, Simulation 8).
 //!
 //! Every method may let other threads of the node run (a simulated register access suspends its

@@ -1,4 +1,4 @@
-//! What `advance` has done.
+//! Counts of one `advance`.
 
 /// Counts of one or more turns of [`Context::advance`](crate::Context::advance).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

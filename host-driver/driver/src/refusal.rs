@@ -46,7 +46,7 @@ use puts::RefusedPuts;
 use under_way::PutsUnderWay;
 use word::{GetWord, PutNumber, PutWord};
 
-/// What a context knows of refused puts, the number of its own, and which of those fences wait for.
+/// Refused puts as a context knows them, the number of its own puts, and those that fences wait for.
 pub(crate) struct Refusals<P: Platform> {
     core: Arc<Core<P>>,
     /// The node's endpoint table: which contexts are open. Until the context is destroyed.
@@ -58,7 +58,7 @@ pub(crate) struct Refusals<P: Platform> {
     lost: u32,
     /// There have been more since the context was opened.
     unknown: bool,
-    /// Who has been told of that.
+    /// Peers that have been told.
     told: BTreeSet<Endpoint>,
     /// Refused puts to this context of which no fence has told, by node and reception FIFO of the origin.
     puts: BTreeMap<(Coord, u16), RefusedPuts>,
@@ -67,10 +67,10 @@ pub(crate) struct Refusals<P: Platform> {
 }
 
 impl<P: Platform> Refusals<P> {
-    /// Those of a context of which none have been seen.
+    /// State of a context that has seen no refused put.
     ///
     /// # Errors
-    /// Those of the bus.
+    /// Errors of the bus.
     pub fn open(core: &Arc<Core<P>>, table: &Arc<EndpointTable<P>>) -> Result<Self, Fault> {
         let status = registers::read(&core.platform, Register::REFUSED)?;
         Ok(Self {
@@ -158,7 +158,7 @@ impl<P: Platform> Refusals<P> {
     /// this one stands for.
     ///
     /// # Errors
-    /// Those of the bus and of sends.
+    /// Errors of the bus and of sends.
     pub fn look(&mut self, io: &mut Io<P>, gets: &mut Gets<P>) -> Result<(), Fault> {
         let core = Arc::clone(&self.core);
         let platform = &core.platform;
@@ -180,7 +180,7 @@ impl<P: Platform> Refusals<P> {
             };
             let mine = index == core.layout.index_here(core.offset());
             if mine || self.stands_for(index)? {
-                // What has joined the entry since stays there.
+                // Later refusals of the same entry stay there.
                 registers::write(platform, Register::refused_place(entry), at)?;
                 if mine && packets.kind == Ok(Kind::Put) {
                     self.note(&packets);

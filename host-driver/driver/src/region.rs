@@ -10,7 +10,7 @@ use crate::sync::{Arc, Mutex, lock};
 use crate::task::TaskId;
 use crate::transport::registers;
 
-/// What peers may do with a memory region.
+/// Rights of peers on a memory region.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RegionRights {
     /// Read it: rget.
@@ -145,7 +145,7 @@ impl<P: Platform> MemoryRegion<P> {
         &self.range
     }
 
-    /// What peers need to reach the region.
+    /// Handle by which peers reach the region.
     #[must_use]
     pub fn remote(&self) -> RemoteRegion {
         self.remote
@@ -220,7 +220,7 @@ impl RemoteRegion {
         self.len == 0
     }
 
-    /// What may be done with it.
+    /// Rights of peers.
     #[must_use]
     pub fn rights(&self) -> RegionRights {
         self.rights

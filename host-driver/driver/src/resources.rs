@@ -106,7 +106,7 @@ impl Resources {
         Ok(())
     }
 
-    /// What a node with `processes` processes of `contexts` contexts needs: injection, reception and
+    /// Resources of a node with `processes` processes of `contexts` contexts: injection, reception and
     /// remote-get FIFOs, wake groups, and base slots. Remote-get FIFOs are injection FIFOs too.
     pub(crate) fn used(&self, processes: u64, contexts: u8) -> [(&'static str, Range<u64>); 5] {
         // At most 256 processes of 255 contexts with 65535 FIFOs each: fits 64 bits.

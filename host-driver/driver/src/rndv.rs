@@ -25,7 +25,7 @@ use crate::upcalls::{Upcalls, deliver};
 /// Sends RTS; the data stays here until the destination has fetched it.
 ///
 /// # Errors
-/// Those of a send.
+/// Errors of a send.
 pub(crate) fn send<P: Platform, D>(
     io: &mut Io<P>,
     send: SendMessage<P, D>,
@@ -78,7 +78,7 @@ struct Remote {
 /// RTS has come: the data is fetched straight into the receive buffer, now or when a deferred receive is posted.
 ///
 /// # Errors
-/// Those of the message that no done callback takes.
+/// Errors of the message that no done callback takes.
 pub(crate) fn requested<P: Platform, U: Upcalls<P>>(
     am: &mut AmIo<'_, P, U>,
     gets: &mut Gets<P>,
@@ -122,7 +122,7 @@ pub(crate) fn requested<P: Platform, U: Upcalls<P>>(
 /// The deferred receive of a message is posted: its data is fetched, or copied from where it is held.
 ///
 /// # Errors
-/// Those of the message that no done callback takes.
+/// Errors of the message that no done callback takes.
 pub(crate) fn receive<P: Platform, U: Upcalls<P>>(
     am: &mut AmIo<'_, P, U>,
     gets: &mut Gets<P>,
@@ -154,7 +154,7 @@ pub(crate) fn receive<P: Platform, U: Upcalls<P>>(
 /// Fetches data to where it goes.
 ///
 /// # Errors
-/// Those of the message that no done callback takes.
+/// Errors of the message that no done callback takes.
 fn fetch<P: Platform, U: Upcalls<P>>(
     am: &mut AmIo<'_, P, U>,
     gets: &mut Gets<P>,

@@ -1,4 +1,4 @@
-//! What protocols ask of the interface above them: work to carry out, and callbacks to call.
+//! Interface of the protocols to the layer above them: work to carry out, and callbacks to call.
 //!
 //! Protocols know no [`Context`](crate::Context), which callbacks get: imports between files go one way, and a
 //! callback is a number below this line.

@@ -1,4 +1,4 @@
-//! What the driver tells a platform that records what becomes of messages, and what timelines are made of.
+//! Notes of the driver to a platform that records the course of messages; timelines are made of them.
 
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,7 @@ pub struct Context {
     pub offset: u8,
 }
 
-/// What the driver has just done. `at` is the context that it happened in. What happens between a
+/// Event of the driver. `at` is the context in which it happened. The events between a
 /// [`Packet`](Self::Packet) and the next [`Handled`](Self::Handled) of a context belongs to the message of the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Note {
@@ -32,7 +32,7 @@ pub enum Note {
         /// The context.
         at: Context,
     },
-    /// That was not possible: the message is posted as another one.
+    /// The message could not be injected: it is posted as another one.
     Withdrawn {
         /// The context.
         at: Context,

@@ -8,17 +8,17 @@ use pami::staging::Staging;
 
 use crate::landing::{Buffer, Landing};
 
-/// Who sends: a task, and the offset of its context.
+/// Sender: a task, and the offset of its context.
 pub type Source = (TaskId, u8);
 
-/// What is known of a message when its first packet has come.
+/// Contents of the first packet of a message.
 #[derive(Debug, Clone, Copy)]
 pub struct Envelope {
-    /// Who sent it.
+    /// Sender.
     pub source: Source,
     /// Its tag.
     pub tag: u64,
-    /// What the sender has given along.
+    /// Word that the sender has added.
     pub data: Option<u64>,
     /// Bytes.
     pub length: usize,
@@ -73,7 +73,7 @@ pub enum Body {
 /// A message that waits for its receive.
 pub struct Unexpected {
     number: u64,
-    /// What is known of it.
+    /// Contents of its first packet.
     pub envelope: Envelope,
     /// Its data.
     pub body: Body,

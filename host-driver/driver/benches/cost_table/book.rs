@@ -1,4 +1,4 @@
-//! What is counted: sections of a scenario, and the operations that the driver charges in them.
+//! Counted events: sections of a scenario, and the operations that the driver charges in them.
 //!
 //! Callgrind knows the functions `counted_*` and `uncounted_*` by their names, so none of them may be inlined or taken for
 //! another: those without work of their own say something.
@@ -23,7 +23,7 @@ static BOOK: Mutex<Book> = Mutex::new(Book {
     sections: 0,
 });
 
-/// What the driver does with memory again and again: around the copy, calls are counted of which hardware knows nothing.
+/// Frequent accesses of the driver to memory: around the copy, calls are counted that hardware does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     Read,
@@ -42,7 +42,7 @@ impl Access {
     }
 }
 
-/// What has been booked since [`start_over`].
+/// Entries since [`start_over`].
 #[derive(Clone)]
 pub struct Book {
     /// Operations charged in counted sections.

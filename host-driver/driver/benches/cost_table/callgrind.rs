@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::Failure;
 
-/// What names a function of the machine, whose instructions are not the driver's.
+/// Names of functions of the machine, whose instructions are not the driver's.
 const UNCOUNTED: &str = "::uncounted_";
 /// Callgrind counts what [`crate::book`] says, by the names of the functions there.
 const OPTIONS: [&str; 4] = [
@@ -19,11 +19,11 @@ const OPTIONS: [&str; 4] = [
 const TUNABLES: &str =
     "glibc.cpu.x86_rep_movsb_threshold=1073741824:glibc.cpu.x86_rep_stosb_threshold=1073741824";
 
-/// What one execution gives.
+/// Result of one execution.
 pub struct Counts {
     /// Instructions of counted sections, without the machine's.
     pub instructions: f64,
-    /// What the execution has printed, by key.
+    /// Printed values of the execution, by key.
     pub printed: BTreeMap<String, f64>,
 }
 

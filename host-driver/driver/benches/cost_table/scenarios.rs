@@ -1,4 +1,4 @@
-//! What is measured: uses of the driver in which every operation occurs, alone as far as it can be and in
+//! Scenarios to measure: uses of the driver in which every operation occurs, alone as far as it can be and in
 //! whole protocols. Of a protocol each side is counted by itself.
 
 mod collective;
@@ -40,7 +40,7 @@ pub struct Scenario {
 /// Scenarios as they are collected.
 struct List {
     scenarios: Vec<Scenario>,
-    /// What the next are: [`Scenario::fits`].
+    /// Kind of the next ones: [`Scenario::fits`].
     fits: bool,
 }
 

@@ -21,9 +21,9 @@ pub enum AckMethod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Together {
-    /// Those to one recipient.
+    /// Acknowledgements to one recipient.
     Recipient,
-    /// Those to recipients on one network path: one packet goes to the farthest and leaves a copy at every
+    /// Acknowledgements to recipients on one network path: one packet goes to the farthest and leaves a copy at every
     /// other. It joins recipients only where every node on the way has one, and the copies then reach all of
     /// them by the reception FIFO of the same number: contexts of one offset, in processes of one number.
     Path,
@@ -33,7 +33,7 @@ pub enum Together {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CoalescingRule {
-    /// What can be put together.
+    /// Acknowledgements that may share a packet.
     pub together: Together,
     /// Messages, with the one that arrives, that make a packet at once; at least 1.
     #[serde(default = "CoalescingRule::default_minimum_group")]

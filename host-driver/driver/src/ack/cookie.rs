@@ -10,11 +10,11 @@ use crate::platform::Platform;
 
 /// An operation that waits for its acknowledgement.
 pub(crate) struct Pending<P: Platform> {
-    /// Who will acknowledge.
+    /// Peer that will acknowledge.
     pub peer: Endpoint,
     /// Whether fences of the peer cover it.
     pub fenced: bool,
-    /// What the peer may still fetch.
+    /// Data that the peer may still fetch.
     pub data: BufferRange<P::Buffer>,
     pub local_done: Option<DoneId>,
     pub remote_done: Option<DoneId>,

@@ -44,7 +44,7 @@ impl AckSender {
     /// One iteration of the dispatcher.
     ///
     /// # Errors
-    /// Those of a send.
+    /// Errors of a send.
     pub fn iterate<P: Platform>(&mut self, io: &mut Io<P>) -> Result<(), Fault> {
         if self.dispatcher.is_empty() {
             return Ok(());
@@ -58,7 +58,7 @@ impl AckSender {
     /// Sends all that is owed to `peer`.
     ///
     /// # Errors
-    /// Those of a send.
+    /// Errors of a send.
     pub fn flush<P: Platform>(&mut self, io: &mut Io<P>, peer: Endpoint) -> Result<(), Fault> {
         let packets = self.dispatcher.flush(peer);
         send(io, packets)
@@ -67,7 +67,7 @@ impl AckSender {
     /// Sends all that is owed to anybody.
     ///
     /// # Errors
-    /// Those of a send.
+    /// Errors of a send.
     pub fn flush_all<P: Platform>(&mut self, io: &mut Io<P>) -> Result<(), Fault> {
         let packets = self.dispatcher.flush_all();
         send(io, packets)
@@ -99,7 +99,7 @@ fn send<P: Platform>(io: &mut Io<P>, packets: Vec<AckPacket>) -> Result<(), Faul
 /// Tells `peer` that its put or message with this cookie has not arrived.
 ///
 /// # Errors
-/// Those of a send.
+/// Errors of a send.
 pub(crate) fn refuse<P: Platform>(
     io: &mut Io<P>,
     peer: Endpoint,

@@ -26,10 +26,10 @@ pub(crate) enum Path {
     SharedMemory,
 }
 
-/// Who sends, and how: messages of one origin arrive one after the other.
+/// Sender and path: messages of one origin arrive one after the other.
 pub(crate) type Origin = (TaskLocation, u8, Path);
 
-/// Who sends a packet, as its header says: node, and process and context of software word 0.
+/// Sender of a packet by its header: node, and process and context of software word 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PacketOrigin(u64);
 
@@ -91,7 +91,7 @@ pub(crate) enum Target<P: Platform> {
 }
 
 impl<P: Platform> Target<P> {
-    /// That of a message of `length` bytes and its receive.
+    /// The target of a message of `length` bytes with this receive.
     pub fn of(length: usize, into: BufferRange<P::Buffer>, done: Option<DoneId>) -> Self {
         if into.len() < length {
             let receive = into.len();
@@ -114,7 +114,7 @@ pub(crate) struct Assemblies<P: Platform> {
     arriving: Vec<(Origin, Assembly<P>)>,
     /// Place of the one to which a packet was added last.
     last: usize,
-    /// Who sends that one, if it comes from the network.
+    /// Its sender, if it comes from the network.
     current: Option<PacketOrigin>,
     announced: BTreeMap<Origin, Announced<P>>,
 }
@@ -190,7 +190,7 @@ impl<P: Platform> Assemblies<P> {
         let (_, assembly) = self.arriving.get_mut(self.last)?;
         let at = assembly.received;
         let left = assembly.length - at;
-        // What does not follow goes the long way, on which it is refused.
+        // A packet that does not follow takes the general path, which refuses it.
         if left == 0
             || header.first != (at == 0)
             || header.last != (left <= MAX_PAYLOAD_BYTES)
@@ -420,12 +420,12 @@ impl<P: Platform> Assemblies<P> {
     }
 }
 
-/// Who sends a packet, if it comes from the network.
+/// Sender of a packet, if it comes from the network.
 fn network_origin(packet: &Packet<'_>, (_, _, path): &Origin) -> Option<PacketOrigin> {
     (*path == Path::Network).then(|| PacketOrigin::of(packet.node, packet.sw0))
 }
 
-/// What a packet is to its message.
+/// Position of a packet in its message.
 enum Added {
     /// More are to come.
     More,
@@ -439,7 +439,7 @@ impl<P: Platform> Assembly<P> {
     /// Adds a packet.
     ///
     /// # Errors
-    /// Those of the memory.
+    /// Errors of the memory.
     fn add<U>(
         &mut self,
         am: &AmIo<'_, P, U>,
@@ -608,7 +608,7 @@ pub(crate) fn end<P: Platform, U: Upcalls<P>>(
                 None => Ok(()),
             };
         }
-        // What becomes of its data is told when it is received.
+        // The origin is told when the data is received.
         Target::Deferred { id, .. } => return arrived(am, id, Ok(())),
         Target::Buffer { done, .. } => (done, Ok(())),
         Target::TooLong { receive, done } => (

@@ -16,7 +16,7 @@ use crate::upcalls::{Upcalls, deliver};
 /// All data of a message has come, or it has failed: its receive ends, if it is posted.
 ///
 /// # Errors
-/// Those of a send.
+/// Errors of a send.
 pub(crate) fn arrived<P: Platform, U: Upcalls<P>>(
     am: &mut AmIo<'_, P, U>,
     id: DeferredId,
@@ -70,7 +70,7 @@ pub(crate) fn receive<P: Platform, U: Upcalls<P>>(
 /// The program does without the data of a message; `refused`: its origin is told that.
 ///
 /// # Errors
-/// Those of a send.
+/// Errors of a send.
 pub(crate) fn discard<P: Platform, U: Upcalls<P>>(
     am: &mut AmIo<'_, P, U>,
     id: DeferredId,
@@ -85,7 +85,7 @@ pub(crate) fn discard<P: Platform, U: Upcalls<P>>(
 /// Tells the origin of a message, if it wants to know, whether its data has been received.
 ///
 /// # Errors
-/// Those of a send.
+/// Errors of a send.
 pub(crate) fn tell<P: Platform, U>(
     am: &mut AmIo<'_, P, U>,
     origin: Endpoint,

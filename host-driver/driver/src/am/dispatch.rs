@@ -25,7 +25,7 @@ pub struct Arrival<'a> {
     pub immediate: Option<&'a [u8]>,
 }
 
-/// What a dispatch callback wants done with its message. `D` is a done callback, `K` what gets a message whose receive is
+/// Disposition of a message, as its dispatch callback returns it. `D` is a done callback, `K` gets a message whose receive is
 /// deferred.
 pub enum Receive<P: Platform, D, K> {
     /// Nothing more: the callback has used the immediate data, or does not want the message.

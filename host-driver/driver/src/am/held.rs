@@ -76,7 +76,7 @@ impl<P: Platform> HeldMemory<P> {
     /// [`Error::HeldMemory`], [`Error::Alloc`].
     pub fn alloc(&self, platform: &P, bytes: usize) -> Result<HeldBuffer<P>, Fault> {
         self.account.add(bytes, self.limit)?;
-        // What is dropped gives its bytes back, so the range is made first.
+        // Dropping gives the bytes back, so the range is made first.
         let range = self
             .range(platform, bytes)
             .inspect_err(|_| self.account.take(bytes))?;
@@ -169,7 +169,7 @@ impl<P: Platform> HeldMemory<P> {
     /// Bytes held now, and most bytes held at any time.
     pub fn held_and_peak(&self) -> (usize, usize) {
         let held = self.account.held.load(Ordering::Acquire);
-        // What has just been added may not be in it yet.
+        // The entry just added may not be in it yet.
         (held, self.account.peak.load(Ordering::Acquire).max(held))
     }
 }

@@ -18,7 +18,7 @@ use crate::transport::wire::{ControlMessage, Headed};
 /// SEND: chooses the protocol by the length of the data.
 ///
 /// # Errors
-/// Those of a send; [`Error::Range`](crate::Error::Range).
+/// Errors of a send; [`Error::Range`](crate::Error::Range).
 pub(crate) fn start<P: Platform, D>(
     io: &mut Io<P>,
     send: SendMessage<P, D>,
@@ -96,7 +96,7 @@ pub(crate) fn start<P: Platform, D>(
 /// An immediate SEND that was posted.
 ///
 /// # Errors
-/// Those of a send.
+/// Errors of a send.
 pub(crate) fn immediate<P: Platform>(
     io: &mut Io<P>,
     message: ImmediateMessage,

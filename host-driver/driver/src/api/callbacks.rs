@@ -23,7 +23,7 @@ pub(super) struct Callbacks<'a, P: Platform> {
 }
 
 impl<'a, P: Platform> Callbacks<'a, P> {
-    /// Those of a turn that begins.
+    /// The functions for a turn that begins.
     pub fn new(context: &'a Context<P>, calls: &'a mut Calls<P>) -> Self {
         Self {
             context,
@@ -33,7 +33,7 @@ impl<'a, P: Platform> Callbacks<'a, P> {
         }
     }
 
-    /// Those of an instruction that starts at its post.
+    /// The functions for an instruction that starts at its post.
     pub fn at_post(context: &'a Context<P>, calls: &'a mut Calls<P>) -> Self {
         Self {
             at_post: true,

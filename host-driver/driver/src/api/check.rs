@@ -1,4 +1,4 @@
-//! What is refused when it is posted.
+//! Checks of operations at their post.
 
 use crate::buffer::RemoteAddress;
 use crate::core::Core;

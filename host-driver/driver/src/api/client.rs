@@ -32,7 +32,7 @@ pub struct Client<P: Platform> {
     shared: Mutex<Vec<Arc<InjectionFifo<P>>>>,
 }
 
-/// What is at a context offset.
+/// State of a context offset.
 enum Offset<P: Platform> {
     Free,
     /// A context is being created.

@@ -17,7 +17,7 @@ impl<P: Platform> Context<P> {
         routes::node_numbers(self.platform())
     }
 
-    /// What is free at this node, for a member of the routes or for a node on their way.
+    /// Free resources of this node, for a member of the routes or for a node on their path.
     ///
     /// # Errors
     /// [`Error::Segment`], [`Error::Bus`], [`Error::SetUp`].

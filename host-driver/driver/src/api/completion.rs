@@ -67,7 +67,7 @@ impl<E> Completion<E> {
     /// [is complete](Self::is_complete).
     ///
     /// # Errors
-    /// What a callback got.
+    /// Result that a callback got.
     pub fn take_result(&self) -> Result<(), E> {
         lock(&self.state).error.take().map_or(Ok(()), Err)
     }

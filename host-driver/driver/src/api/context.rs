@@ -45,7 +45,7 @@ pub type ProgressFn<P> = Box<dyn FnMut(&Context<P>) -> bool + Send>;
 /// Gets a message whose receive is deferred, as part of its dispatch callback. May post; may not advance.
 pub type DeferFn<P> = Box<dyn FnOnce(&Context<P>, DeferredReceive<P>)>;
 
-/// What a dispatch callback wants done with its message.
+/// Disposition of a message, as its dispatch callback returns it.
 pub type Receive<P> = crate::am::dispatch::Receive<P, DoneFn<P>, DeferFn<P>>;
 
 /// Posted work, whose done callbacks stand in the queue's table.
@@ -81,7 +81,7 @@ pub struct DeferredReceive<P: Platform> {
 /// How a request has ended, once it has.
 pub(crate) type Outcome<T> = Mutex<Option<Result<T, Fault>>>;
 
-/// What is called when an operation has ended.
+/// Done callback of an operation.
 pub(crate) enum Done<P: Platform> {
     /// A function.
     Function(DoneFn<P>),
@@ -137,7 +137,7 @@ impl<P: Platform> From<DoneFn<P>> for Done<P> {
     }
 }
 
-/// What threads of a context put there for the one that advances it.
+/// Queue from the threads of a context to the one that advances it.
 pub(super) type ContextQueue<P> = Queue<Work<P>, Done<P>, CallFn<P>, Arc<dyn Ends<P>>>;
 
 /// A context as its handles see it.
@@ -178,7 +178,7 @@ pub(super) struct Shared<P: Platform> {
     pub closed: AtomicBool,
 }
 
-/// What one thread at a time uses.
+/// Parts of a context that one thread at a time uses.
 pub(super) struct Held<P: Platform> {
     pub engine: Engine<P>,
     pub calls: Calls<P>,

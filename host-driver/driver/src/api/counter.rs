@@ -39,7 +39,7 @@ impl<P: Platform> Context<P> {
 }
 
 impl<P: Platform> ByteCounter<P> {
-    /// What peers need to name the counter.
+    /// Handle by which peers name the counter.
     #[must_use]
     pub fn remote(&self) -> RemoteCounter {
         self.counter.remote()
@@ -60,7 +60,7 @@ impl<P: Platform> ByteCounter<P> {
     /// Bytes that are to come.
     ///
     /// # Errors
-    /// Those of the memory.
+    /// Errors of the memory.
     pub fn left(&self) -> Result<u64, Error> {
         Ok(self.counter.left(self.context.platform())?)
     }

@@ -1,4 +1,4 @@
-//! What a program asks of a context: sends, puts, gets, read-modify-writes, fences, acknowledgements.
+//! Operations that a program posts to a context: sends, puts, gets, read-modify-writes, fences, acknowledgements.
 
 use gyre_note::Note;
 
@@ -262,7 +262,7 @@ impl<P: Platform> Context<P> {
             return Ok(Some(value));
         }
         let mut held = self.hold_engine(false)?;
-        // What was posted before the lock was taken goes first.
+        // Work posted before the lock was taken goes first.
         if self.has_work() {
             return Ok(Some(value));
         }
@@ -285,7 +285,7 @@ impl<P: Platform> Context<P> {
         let Held { engine, calls } = held;
         let work = Work { instruction, done };
         let result = engine.start_at_post(work, &mut Callbacks::at_post(self, calls));
-        // What no event announces, and what has found neither room nor counter.
+        // Work that no event announces, and work without room or counter.
         let unfinished = engine.unfinished() || engine.is_startable() || !calls.work.is_empty();
         self.shared()
             .unfinished

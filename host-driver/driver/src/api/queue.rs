@@ -12,11 +12,11 @@ pub(super) struct Queue<W, D, C, E> {
     pub(super) work: VecDeque<W>,
     /// Done callbacks of everything that has not ended.
     pub(super) done: DoneTable<D>,
-    /// What is to be called at which time, by time and order of calls.
+    /// Functions to call at a time, by time and order of the calls of `call_at`.
     pub(super) alarms: BTreeMap<(u64, u64), C>,
     /// Alarms set so far.
     pub(super) alarms_ever: u64,
-    /// Who is to end the next of what it has put on a queue of its own, once for each time.
+    /// Modules with completions to deliver, one entry for each completion.
     pub(super) ends: VecDeque<E>,
     /// Threads inside `wait` that the last announcement has not reached.
     pub(super) unaware: usize,

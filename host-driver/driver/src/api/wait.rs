@@ -229,7 +229,7 @@ impl<P: Platform> Context<P> {
         let shared = self.shared();
         if shared.sleepers.load(Ordering::SeqCst) == 0 {
             shared.announcements.fetch_add(1, Ordering::SeqCst);
-            // Who goes to sleep from now on knows of it.
+            // A thread that goes to sleep from now on sees the announcement.
             if shared.sleepers.load(Ordering::SeqCst) == 0 {
                 return;
             }

@@ -141,7 +141,7 @@ pub struct CollnetRoutes<P: Platform> {
     member: Option<Member<P>>,
 }
 
-/// What a member of a class route uses at its node.
+/// Resources of a member of a class route at its node.
 struct Member<P: Platform> {
     memory: P::Segment,
     /// Injection FIFO of each class route, and its number.
@@ -157,7 +157,7 @@ pub(crate) fn node_numbers<P: Platform>(platform: &P) -> Result<NodeNumbers, Err
     Ok(NodeNumbers(read_sizes(platform)?))
 }
 
-/// What is free at this node, for a member of the routes or for a node on their way.
+/// Free resources of this node, for a member of the routes or for a node on their path.
 ///
 /// # Errors
 /// [`Error::Segment`], [`Error::Bus`], [`Error::SetUp`].
@@ -201,7 +201,7 @@ pub(crate) fn take<P: Platform>(
                 .map_err(set_up)?;
         }
         if let Some(route) = choice.barrier {
-            // What an earlier barrier of the route may have left.
+            // Clears the status that an earlier barrier of the route may have left.
             node.take_barriers(1 << route).map_err(set_up)?;
             node.set_barrier_route(route, Some(part)).map_err(set_up)?;
         }
@@ -413,7 +413,7 @@ fn locked<P: Platform, R>(
     result
 }
 
-/// What is free at the node, for a member of the routes or for a node on their way.
+/// Free resources of the node, for a member of the routes or for a node on their path.
 fn free_share<P: Platform>(
     platform: &P,
     memory: &P::Segment,

@@ -15,7 +15,7 @@ use crate::sync::Arc;
 use crate::transport::injection::{Completed, Lane, Outgoing};
 use crate::transport::registers::Bus;
 
-/// What happens when a barrier is over.
+/// Action at the end of a barrier.
 pub(crate) enum Then<P: Platform> {
     Call(Option<DoneId>),
     /// Every member is ready for the broadcast on this class route, and the one that shares it: it starts, if it
@@ -34,7 +34,7 @@ pub(crate) struct Part<P: Platform> {
     pub into: Option<BufferRange<P::Buffer>>,
 }
 
-/// What waits for its turn on a class route: members arrive at the barriers of a geometry in the same order.
+/// Entry of the queue of a class route: members arrive at the barriers of a geometry in the same order.
 pub(crate) enum Waiting<P: Platform> {
     /// For a lane.
     Part(Part<P>),
@@ -51,7 +51,7 @@ pub(crate) struct Active<P: Platform> {
     pub unread: usize,
     /// The result is there, if the node receives it.
     pub landed: bool,
-    /// What the contributions are read from.
+    /// Source of the contributions.
     pub from: Option<BufferRange<P::Buffer>>,
     pub into: Option<BufferRange<P::Buffer>>,
 }
@@ -148,7 +148,7 @@ pub(crate) struct Transfer {
     pub done: Option<DoneId>,
 }
 
-/// What a context does on the collective network.
+/// State of a context on the collective network.
 pub(crate) struct Collnet<P: Platform> {
     pub uses: BTreeMap<u8, Use<P>>,
     /// Barriers by route; the first of each has been entered.

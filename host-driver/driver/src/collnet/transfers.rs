@@ -168,7 +168,7 @@ impl<P: Platform> Collnet<P> {
                 routes.move_window(platform, lane, address, part.bytes)?;
             }
         }
-        // What is long enough is shared by two class routes.
+        // A long transfer is split over two class routes.
         let choice = routes.choice();
         let classes = choice.classes().zip(0..);
         let half = match lane >= LANES && used.lanes.len() > 1 {

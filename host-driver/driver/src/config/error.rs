@@ -15,7 +15,7 @@ pub enum ConfigError {
     Toml {
         /// The file.
         file: String,
-        /// What is wrong, and where.
+        /// Fault and its place.
         #[source]
         source: toml::de::Error,
     },
@@ -30,7 +30,7 @@ pub enum ConfigError {
         field: &'static str,
         /// Its value.
         value: String,
-        /// What it must be.
+        /// Expected value.
         expected: String,
     },
     /// An application that the file does not have.
@@ -40,7 +40,7 @@ pub enum ConfigError {
         file: String,
         /// The application.
         application: String,
-        /// Those that are there.
+        /// Names that exist.
         known: Vec<String>,
     },
     /// A process that the application does not have.
@@ -70,7 +70,7 @@ pub enum ConfigError {
         file: String,
         /// Line of the client.
         line: usize,
-        /// What is missing.
+        /// Missing part.
         source: Box<Error>,
     },
     /// Two clients of one application would use the same resource of a node.
@@ -83,7 +83,7 @@ pub enum ConfigError {
         file: Box<str>,
         /// Line of the client that comes later.
         line: usize,
-        /// That client.
+        /// The client.
         client: Box<str>,
         /// The resource.
         what: &'static str,

@@ -20,7 +20,7 @@ pub struct GeometryConfig {
     pub name: String,
     /// Number that tells the geometries of a client apart.
     pub number: u16,
-    /// Who takes part.
+    /// Members.
     pub members: GeometryMembers,
     /// For each collective named, the algorithms to use, the best first.
     pub algorithms: BTreeMap<String, AlgorithmList>,
@@ -53,11 +53,11 @@ pub struct ConditionConfig {
     pub place: String,
     /// Its name.
     pub name: String,
-    /// What must hold.
+    /// Conditions, all of which must hold.
     pub value: ConditionValue,
 }
 
-/// What a condition asks for.
+/// Required value of a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConditionValue {
     /// A number.
@@ -221,7 +221,7 @@ impl FileGeometry {
         })
     }
 
-    /// Who takes part, if the file says it in exactly one way.
+    /// Members, if the file gives them in exactly one way.
     fn members(&self) -> Option<GeometryMembers> {
         let contexts = self.contexts.as_ref().map_or(1, |c| *c.get_ref());
         let tasks = self.tasks.as_ref().map(Spanned::get_ref);

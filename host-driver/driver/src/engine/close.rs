@@ -76,7 +76,7 @@ impl<P: Platform> Engine<P> {
         if peers.is_empty() && self.acks.is_empty() {
             return outcome;
         }
-        // What has been received has been, whatever is told behind it.
+        // Received data stays received, whatever the outcome of the notices behind it.
         outcome = outcome.and(self.acks.flush_all(&mut self.io));
         for (peer, plain) in peers {
             outcome = outcome.and(self.tell_peer(peer, plain));
@@ -121,7 +121,7 @@ impl<P: Platform> Engine<P> {
         }
         if let Some(inbox) = &mut self.inbox {
             while let Some(packet) = inbox.next(platform, &mut payload)? {
-                // Who is half-way finds the ring closed.
+                // A sender half-way finds the ring closed.
                 if packet.last {
                     note(&packet);
                 }

@@ -73,7 +73,7 @@ impl<P: Platform> Engine<P> {
                 cookies.remove(cookie)
             }
         });
-        // That of a rendezvous waits with its data.
+        // The callback of a rendezvous waits with its data.
         let (pending_local, remote_done) = pending.map_or((None, None), |pending| {
             (pending.local_done, pending.remote_done)
         });

@@ -33,7 +33,7 @@ use crate::transport::registers::{self, Bus};
 use crate::transport::remote_get::RemoteGetFifo;
 use crate::transport::shared_memory::{EndpointTable, Inbox, SharedLane};
 
-/// What a context shares with others of its client.
+/// Resources that a context shares with others of its client.
 pub(crate) struct Parts<'a, P: Platform> {
     /// The node's endpoint table.
     pub table: &'a Arc<EndpointTable<P>>,
@@ -42,7 +42,7 @@ pub(crate) struct Parts<'a, P: Platform> {
     pub fifos: &'a [Arc<InjectionFifo<P>>],
 }
 
-/// What has been taken and is given back when the rest cannot be.
+/// Resources taken so far, which are given back when an allocation fails.
 struct Opened<P: Platform> {
     core: Arc<Core<P>>,
     remote_get: Option<RemoteGetFifo<P>>,

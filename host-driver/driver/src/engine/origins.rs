@@ -8,7 +8,7 @@ const KEPT: u32 = 16;
 
 /// Endpoints by what packets say of their sender.
 pub(crate) struct Origins {
-    /// That of the last packet, mostly that of the next one.
+    /// Endpoint of the last packet, in most cases also that of the next one.
     last: Option<(PacketOrigin, Endpoint)>,
     /// By [`place`].
     kept: [Option<(PacketOrigin, Endpoint)>; KEPT as usize],

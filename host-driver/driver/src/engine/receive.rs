@@ -1,4 +1,4 @@
-//! What arrives: packets go to the messages that they are parts of, and the driver's own messages to their
+//! Reception: packets go to the messages that they are parts of, and control messages to their
 //! protocols.
 
 use gyre_layout::{
@@ -58,7 +58,7 @@ impl<P: Platform> Engine<P> {
         while self.reception.available() > 0 {
             let handled = self.receive_next(up);
             self.core.note(|at| Note::Handled { at });
-            // What has been handled is not lost when the access fails.
+            // A failing access does not undo the handling.
             let relieved = self.reception.relieve(&self.core.platform);
             handled.and(relieved)?;
         }

@@ -21,7 +21,7 @@ impl<P: Platform> Engine<P> {
     /// next turn, and so is an error of the start.
     ///
     /// # Errors
-    /// Those of the instruction that no done callback takes.
+    /// Errors of the instruction that no done callback takes.
     pub fn start_at_post<U: Upcalls<P>>(
         &mut self,
         work: Work<P, U::Done, U::Call>,
@@ -56,7 +56,7 @@ impl<P: Platform> Engine<P> {
         // Before what has been posted leaves the queue: in between it would look like nothing.
         core.leave_rest();
         up.take_work()?;
-        // What cannot be started does not hold up what was posted behind it: the first error is returned.
+        // A failed start does not hold up later instructions: the first error is returned.
         let mut result = self.unreported.take().map_or(Ok(()), Err);
         while let Some(work) = up.next_work() {
             platform.charge(Op::Start, 1);

@@ -29,7 +29,7 @@ impl<P: Platform> Engine<P> {
     /// Turns until one has found something to do, at most `maximum` and at least one.
     ///
     /// # Errors
-    /// Those of the hardware, and of operations that no done callback takes.
+    /// Errors of the hardware, and of operations that no done callback takes.
     pub fn turns(&mut self, maximum: usize, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         self.changed = false;
         let mut left = maximum;
@@ -100,7 +100,7 @@ impl<P: Platform> Engine<P> {
     /// Bytes of packets in the reception FIFO.
     #[inline(always)]
     fn look_for_packets(&mut self) -> Result<usize, Fault> {
-        // What a failed look has not seen must be looked at again.
+        // A failed look is repeated: it may have missed something.
         let attention = &self.core.attention;
         let looked = self.reception.poll(&self.core.platform);
         looked.inspect_err(|_| attention.call(Reason::Woken))
@@ -231,7 +231,7 @@ impl<P: Platform> Engine<P> {
             self.since_poll = 0;
             let polled = self.poll(woken, up);
             if polled.is_err() {
-                // What the failed poll has not seen must be looked at again.
+                // A failed poll is repeated: it may have missed something.
                 self.core.attention.call(Reason::Woken);
                 return polled;
             }
@@ -291,7 +291,7 @@ impl<P: Platform> Engine<P> {
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
         self.since_completions = 0;
-        // Those of the collective network are there already.
+        // Completions of the collective network are in the list already.
         let contributed = self.io.completed.len();
         let (retired, mut outcome) = self.io.lanes.poll(&mut self.io.completed);
         if found + retired > 0 {

@@ -34,7 +34,7 @@ impl OrphanedFlows {
     /// Keeps what the context at `offset` leaves for the next one; closes it when the client has ended.
     ///
     /// # Errors
-    /// Those of the bus.
+    /// Errors of the bus.
     pub fn leave<P: Platform>(
         &self,
         platform: &P,

@@ -6,7 +6,7 @@
 //! is one shortest path only, or a node has no flow left or refuses the access, it is the fixed route. Both messages take the fixed route,
 //! exempt from per-origin ordering.
 //!
-//! What asks when puts have landed names the flow that they took, since what comes back has to follow them.
+//! A message that waits for puts to land names the flow of the puts: the reply must follow them.
 //!
 //! The source side of a flow is closed when its context is destroyed. The target side is
 //! [kept](super::orphaned::OrphanedFlows) as long as the client lives.
@@ -40,7 +40,7 @@ enum Route {
     Flow(u8),
 }
 
-/// What a context sends to another, where the other node can be reached by flows.
+/// Traffic of a context to another one whose node can be reached by flows.
 struct Peer<P: Platform> {
     /// Of requests and of responses.
     routes: [Route; 2],
@@ -56,7 +56,7 @@ pub(crate) struct Flows<P: Platform> {
     /// Flows of the node, on either side.
     count: u8,
     peers: BTreeMap<Endpoint, Peer<P>>,
-    /// Those that end here.
+    /// Flows that end here.
     granted: Targets,
     /// Flows that start here, that no packet takes and that could not be closed.
     unclosed: Vec<u8>,
@@ -78,7 +78,7 @@ impl PutsBy {
         self.0.map_or(0, |flow| u32::from(flow) + 1)
     }
 
-    /// What a tag says.
+    /// Decodes a tag.
     pub fn unpack(tag: u32) -> Self {
         // Flows have 3 bits.
         Self(tag.checked_sub(1).map(|flow| flow as u8 & 7))
@@ -134,7 +134,7 @@ impl<P: Platform> Flows<P> {
     /// here are [inherited](Self::inherit) when the context is open.
     ///
     /// # Errors
-    /// Those of the bus.
+    /// Errors of the bus.
     pub fn open(core: &Arc<Core<P>>, orphaned: &Arc<OrphanedFlows>) -> Result<Option<Self>, Fault> {
         if core.layout.config.ordered == Ordered::Fixed {
             return Ok(None);
@@ -176,7 +176,7 @@ impl<P: Platform> Flows<P> {
     /// Says once what has kept operations from taking a flow.
     ///
     /// # Errors
-    /// Those of the bus.
+    /// Errors of the bus.
     pub fn report(&mut self) -> Result<(), Fault> {
         self.fault.take().map_or(Ok(()), Err)
     }
@@ -412,7 +412,7 @@ impl<P: Platform> Flows<P> {
 /// FLOW_REQUEST has come from `peer` on `node`: grants a flow if one is free here, of a client that has any.
 ///
 /// # Errors
-/// Those of the bus; [`Error::Layout`] for a class that is none.
+/// Errors of the bus; [`Error::Layout`] for a class that is none.
 pub(crate) fn answer<P: Platform>(
     flows: Option<&mut Flows<P>>,
     lanes: &Lanes<P>,
@@ -424,7 +424,7 @@ pub(crate) fn answer<P: Platform>(
         Some(flows) => flows.grant(node, vclass, &request),
         None => Ok(FlowGrant::NONE),
     };
-    // Who asks is told in any case.
+    // The requester gets an answer in any case.
     let (number, outcome) = match granted {
         Ok(number) => (number, Ok(())),
         Err(error) => (FlowGrant::NONE, Err(error)),

@@ -22,7 +22,7 @@ pub(crate) enum End {
     Target,
 }
 
-/// What an end of a flow is opened with.
+/// Register values that open an end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FlowConfig {
     /// Node of the other end.

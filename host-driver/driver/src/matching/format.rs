@@ -39,7 +39,7 @@ message! {
     }
 }
 
-/// What an RTS says besides match data (CT-2).
+/// Fields of an RTS besides match data (CT-2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestToSend {
     /// By which the origin wants the message acknowledged.
@@ -50,7 +50,7 @@ pub struct RequestToSend {
     pub place: RemoteAddress,
 }
 
-/// What a CTS says.
+/// Fields of a CTS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClearToSend {
     /// The cookie of the RTS.
@@ -59,7 +59,7 @@ pub struct ClearToSend {
     pub transfer: u64,
 }
 
-/// What the first packet of an eager message says.
+/// Contents of the first packet of an eager message.
 pub(super) struct EagerMessage<'a> {
     /// Number of the communicator.
     pub comm: u32,

@@ -23,7 +23,7 @@ impl Label {
         u8::try_from(self.comm).unwrap_or(WIDE)
     }
 
-    /// What the payload has to say besides, if anything.
+    /// Bytes of the label that the payload must carry, if any.
     pub(super) fn wide(self) -> Option<[u8; WIDE_BYTES]> {
         (self.byte() == WIDE).then(|| self.comm.to_le_bytes())
     }

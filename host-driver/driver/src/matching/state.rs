@@ -102,7 +102,7 @@ impl<P: Platform, T: Clone> Request<P, T> {
     /// then be changed again, the message of a receive is there. Call it without the lock, never from a callback.
     ///
     /// # Errors
-    /// What the done callback gets; as [`Context::advance_until`].
+    /// The error that the done callback gets; as [`Context::advance_until`].
     pub fn wait(&self) -> Result<T, Error> {
         let mut outcome = None;
         self.context.advance_until(|| {
@@ -140,7 +140,7 @@ pub(super) struct Receiver<P: Platform> {
     pub(super) outcome: Arc<Outcome<Received>>,
 }
 
-/// What is known of a message that has come, besides match data and length.
+/// State of a message that has arrived, besides match data and length.
 pub(super) enum Message<P: Platform> {
     /// All of it is at its origin.
     AtOrigin(DeferredReceive<P>),
@@ -160,7 +160,7 @@ pub(super) type Matched<P> = Pair<Receiver<P>, Message<P>>;
 
 /// A receive that `advance` is to end.
 pub(super) enum Ending<P: Platform> {
-    /// That of the message of this number, which is here or at its origin.
+    /// The receive of the message of this number, which is here or at its origin.
     Matched(u64),
     Cancelled(Box<Receiver<P>>),
 }
@@ -222,12 +222,12 @@ fn renewed<T>(kept: &mut Arc<Outcome<T>>) -> Option<Arc<Outcome<T>>> {
     Some(Arc::clone(kept))
 }
 
-/// What threads that post and the thread that advances both change.
+/// State that posting threads and the advancing thread both change.
 pub(super) struct Queues<P: Platform> {
     pub(super) table: MatchTable<Receiver<P>, Message<P>>,
     /// For each one a call is posted.
     pub(super) endings: VecDeque<Ending<P>>,
-    /// Those of receives.
+    /// Outcomes of receives.
     pub(super) outcomes: Outcomes<Received>,
     pub(super) buffers: FreeBuffers,
 }
@@ -250,7 +250,7 @@ pub(super) struct Inner<P: Platform> {
     pub(super) primitives: Primitives,
     pub(super) queues: Mutex<Queues<P>>,
     pub(super) memory: HeldMemory<P>,
-    /// Those of sends.
+    /// Outcomes of sends.
     pub(super) outcomes: Mutex<Outcomes<()>>,
     /// Data for which a CTS has not come yet, by cookie.
     pub(super) awaiting_cts: Mutex<BTreeMap<u32, BufferRange<P::Buffer>>>,

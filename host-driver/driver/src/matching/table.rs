@@ -8,7 +8,7 @@ use crate::task::{Rank, TaskId};
 /// Tag of a message that matches receives of every tag. MPI does not know it; traced programs do.
 pub const ANY_TAG: u32 = u32::MAX;
 
-/// What a receive has got, or a probe has found.
+/// Message that a receive has got or a probe has found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
     /// Rank of its origin in the receive's group.
@@ -93,7 +93,7 @@ pub(super) struct MatchTable<R, M> {
 }
 
 impl MatchData {
-    /// What a receive gets with the message, which comes from `source`.
+    /// The result of a receive that takes this message of `source`.
     pub fn received(&self, source: Rank) -> Received {
         Received {
             source,
@@ -201,7 +201,7 @@ impl<R, M> MatchTable<R, M> {
         id
     }
 
-    /// What is known of message `id`.
+    /// Length and state of message `id`.
     pub fn message(&self, id: u64) -> Option<(usize, &M)> {
         let (_, pending) = &self.pending[self.place(id)?];
         Some((pending.data.length, &pending.message))
@@ -247,7 +247,7 @@ impl<R, M> MatchTable<R, M> {
         (attempts, Some((*number, pending.ready)))
     }
 
-    /// What a receive would get with the oldest message that matches. Also says how many were compared.
+    /// The result that a receive would get with the oldest message that matches. Also returns how many were compared.
     pub fn probe(&self, pattern: &Pattern) -> (u64, Option<Received>) {
         let (attempts, found) = self.find(pattern);
         let received = |(place, rank)| {

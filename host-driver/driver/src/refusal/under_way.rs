@@ -2,7 +2,7 @@
 
 use crate::endpoint::Endpoint;
 
-/// Whose puts may be under way.
+/// Endpoints whose puts may be under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Peers {
     None,

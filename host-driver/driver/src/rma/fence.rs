@@ -144,7 +144,7 @@ pub(crate) struct Fences {
     last: u32,
 }
 
-/// What fences use of the context.
+/// Parts of the context that fences use.
 pub(crate) struct FenceIo<'a, P: Platform> {
     pub io: &'a mut Io<P>,
     pub gets: &'a mut Gets<P>,
@@ -206,7 +206,7 @@ impl Fences {
     /// FENCE.
     ///
     /// # Errors
-    /// Those of a send.
+    /// Errors of a send.
     pub fn start<P: Platform>(
         &mut self,
         with: FenceIo<'_, P>,
@@ -247,7 +247,7 @@ impl Fences {
         refusals.under_way.fence(peer, cookie);
         let sent = send(io, peer, message);
         if sent.is_err() {
-            // Who asked for it is told now; its own get comes back to nothing.
+            // The requester is answered now; the get of the fence returns to no entry.
             self.single.remove(cookie);
             owner.unanswered(refusals, cookie);
         }
@@ -257,7 +257,7 @@ impl Fences {
     /// Fence of all endpoints.
     ///
     /// # Errors
-    /// Those of a send.
+    /// Errors of a send.
     pub fn start_all<P: Platform>(
         &mut self,
         with: FenceIo<'_, P>,

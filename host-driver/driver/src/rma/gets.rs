@@ -15,7 +15,7 @@ use crate::transport::counter::{Count, CounterBlock};
 use crate::transport::wire::PutNotice;
 use gyre_layout::{CounterRef, RmwOp};
 
-/// What a get is for: what happens when its counter is zero.
+/// Purpose of a get: the action when its counter reaches zero.
 #[derive(Debug, Clone)]
 pub(crate) enum Purpose {
     /// A get or read-modify-write of the user.
@@ -44,7 +44,7 @@ impl Purpose {
     }
 }
 
-/// What is asked of the peer's DMA engine.
+/// Request to the peer's DMA engine.
 #[derive(Clone, Copy)]
 pub(crate) enum Request {
     /// A put of what lies there.
@@ -209,7 +209,7 @@ impl<P: Platform> Gets<P> {
             let get = &self.active[at];
             if let Some(error) = get.refused.clone() {
                 let get = self.active.remove(at);
-                // What has not been refused may still come: counter and buffer are leaked rather than given to
+                // Data that has not been refused may still arrive: counter and buffer are leaked rather than given to
                 // somebody else.
                 core::mem::forget(get.into);
                 landed.push(Landed {
@@ -219,7 +219,7 @@ impl<P: Platform> Gets<P> {
                 });
                 continue;
             }
-            // What stands before it has not landed.
+            // Earlier data has not landed.
             let open = get.purpose.is_barrier()
                 && self.active[..at].iter().any(|other| other.peer == get.peer);
             let count = if open {
@@ -284,7 +284,7 @@ impl<P: Platform> Gets<P> {
         }
     }
 
-    /// What has been asked of `peer` may have been refused: the next poll gives it up.
+    /// Requests to `peer` may have been refused: the next poll gives them up.
     pub fn refuse_all(&mut self, peer: Endpoint, error: &Fault) {
         for get in self.active.iter_mut().filter(|get| get.peer == peer) {
             get.refused = Some(error.clone());

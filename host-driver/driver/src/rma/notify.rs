@@ -33,6 +33,6 @@ pub struct PutArrival {
     pub remote: RemoteAddress,
     /// Bytes of the data.
     pub length: usize,
-    /// What the origin says besides.
+    /// Word of the origin for the callback.
     pub word: u64,
 }

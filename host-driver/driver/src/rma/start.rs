@@ -24,7 +24,7 @@ use crate::transport::wire::{Bytes, ControlMessage, PutNotice, PutSync};
 /// PUT, and PUT_SYNC or PUT_NOTICE behind it where somebody waits for its end.
 ///
 /// # Errors
-/// Those of a send.
+/// Errors of a send.
 pub(crate) fn put<P: Platform, D>(
     io: &mut Io<P>,
     refusals: &mut Refusals<P>,
@@ -40,7 +40,7 @@ pub(crate) fn put<P: Platform, D>(
         PutNotify::Dispatch { dispatch, word } => Some((dispatch, word)),
         _ => None,
     };
-    // What the target is told of it acknowledges: until then it may need this context.
+    // The target acknowledges a notified put: until then it may need this context.
     let answered = remote_done.is_some() || told.is_some();
     let number = refusals.number(peer, answered);
     let word = refusals.put_word(peer, number)?;
@@ -157,7 +157,7 @@ pub(crate) fn synchronise<P: Platform>(
 /// Asks the peer's DMA engine for what a get wants; the answer lowers the get's counter.
 ///
 /// # Errors
-/// Those of a send.
+/// Errors of a send.
 pub(crate) fn request<P: Platform>(io: &mut Io<P>, get: Started<P>) -> Result<(), Fault> {
     let to = io.core.destination(get.peer)?;
     let finish = Finish::Get { number: get.number };

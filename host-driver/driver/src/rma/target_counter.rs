@@ -128,7 +128,7 @@ impl<P: Platform> TargetCounter<P> {
     /// Bytes that are to come.
     ///
     /// # Errors
-    /// Those of the memory.
+    /// Errors of the memory.
     pub fn left(&self, platform: &P) -> Result<u64, Fault> {
         platform.charge(Op::Counter, 1);
         let mut bytes = [0; COUNTER_BYTES];
@@ -180,7 +180,7 @@ impl<P: Platform> TargetCounters<P> {
     /// Takes out the next one that is at zero, and returns its callback.
     ///
     /// # Errors
-    /// Those of the memory.
+    /// Errors of the memory.
     pub fn take_zero(&mut self, platform: &P) -> Result<Option<Option<DoneId>>, Fault> {
         for at in 0..self.0.len() {
             if self.0[at].counter.left(platform)? == 0 {

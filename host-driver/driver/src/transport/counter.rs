@@ -31,7 +31,7 @@ pub(crate) fn index_of(memory: &impl DmaBuffer) -> Result<u32, Fault> {
     Ok(first as u32)
 }
 
-/// What a pair says.
+/// Contents of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Count {
     /// Bytes are to come.
@@ -101,7 +101,7 @@ impl<P: Platform> CounterBlock<P> {
             .is_some_and(|memory| packs(memory) == word)
     }
 
-    /// What pair `index` says.
+    /// Contents of pair `index`.
     pub fn count(&self, platform: &P, index: u16) -> Result<Count, Fault> {
         let Some(memory) = &self.memory else {
             return Err(Error::Destroyed.into());

@@ -24,7 +24,7 @@ const STAGING_BYTES: usize = MAX_PAYLOAD_BYTES;
 /// The user of descriptors whose context has been destroyed.
 const NOBODY: u32 = 0;
 
-/// What a descriptor reads.
+/// Payload of a descriptor.
 pub(crate) enum Payload<P: Platform> {
     /// A range of the user's, in place.
     Data(BufferRange<P::Buffer>),
@@ -113,7 +113,7 @@ impl<P: Platform> Payload<P> {
     }
 }
 
-/// What ends with a descriptor, or with a message in shared memory.
+/// Operation that ends with a descriptor, or with a message in shared memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Finish {
     /// Nothing: a message of the driver's own.
@@ -134,7 +134,7 @@ pub(crate) enum Finish {
     Contribution { route: u8, part: u64, waits: bool },
 }
 
-/// What a descriptor says, but for the place of its payload.
+/// Contents of a descriptor, except the place of its payload.
 pub(crate) enum Order {
     /// A message into a reception FIFO: the most frequent one, of which few fields are not zero.
     Message(Message),
@@ -162,7 +162,7 @@ impl From<Descriptor> for Order {
 }
 
 impl<P: Platform> Outgoing<P> {
-    /// What making it costs.
+    /// Cost of making it.
     fn op(&self) -> Op {
         match (&self.order, self.finish) {
             (Order::Message(_), Finish::Control | Finish::Fence { .. }) => Op::SystemMessage,
@@ -202,7 +202,7 @@ struct InFlight<P: Platform> {
     user: u32,
     /// How many: more than one only of those with which nothing ends.
     count: u32,
-    /// What the descriptor reads, kept until it has.
+    /// Source of the descriptor, kept until it has been read.
     data: Option<BufferRange<P::Buffer>>,
     finish: Finish,
     /// Somebody waits for them, or memory does.
@@ -233,7 +233,7 @@ struct Plain {
     count: u32,
 }
 
-/// What others have seen completed of a user's descriptors.
+/// Completions of a user's descriptors that other users have seen.
 #[derive(Default)]
 struct Mailbox {
     count: usize,
@@ -637,7 +637,7 @@ impl<P: Platform> Ring<P> {
     /// Whether somebody may wait for one of the descriptors in the ring.
     #[inline]
     fn awaits(&self) -> bool {
-        // Those of several contexts wait in mailboxes as well.
+        // With several contexts, completions wait in mailboxes as well.
         let others = self.users > 1 && self.used() > 0;
         others || self.in_flight.iter().any(InFlight::is_awaited)
     }
@@ -991,7 +991,7 @@ impl<P: Platform> Ring<P> {
         0
     }
 
-    /// What ends with a descriptor that has completed.
+    /// The operation that ends with a completed descriptor.
     #[inline]
     fn ended(&self, run: InFlight<P>) -> Option<Completed> {
         let result = match run.refused {
@@ -1075,7 +1075,7 @@ impl<P: Platform> Ring<P> {
         Ok(())
     }
 
-    /// Whose refused descriptor has not been skipped yet.
+    /// User of the refused descriptor that has not been skipped yet.
     fn resuming(&self) -> Option<u32> {
         let first = self.in_flight.front()?;
         first.refused.is_some().then_some(first.user)

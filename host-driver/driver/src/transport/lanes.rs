@@ -1,4 +1,4 @@
-//! What a context sends through the DMA engine: its injection FIFOs, and the descriptors of its messages.
+//! Sends of a context through the DMA engine: its injection FIFOs, and the descriptors of its messages.
 
 use core::mem;
 
@@ -27,7 +27,7 @@ use crate::transport::wire::{Bytes, ControlMessage, FIRST_CONTROL};
 /// Templates of immediate messages that are kept: a power of two.
 const TEMPLATES: usize = 16;
 
-/// What the packets of a message say about it.
+/// Fields that all packets of a message carry.
 #[derive(Clone, Copy)]
 pub(crate) struct Label {
     pub dispatch: u8,
@@ -43,20 +43,20 @@ pub(crate) struct Lanes<P: Platform> {
     lock: P::Lock,
     /// Taken by the holder of `lock` alone.
     fifos: Exclusive<Fifos<P>>,
-    /// What the FIFOs have been like since they were used last.
+    /// State of the FIFOs since their last use.
     status: Status,
     next_message: Unordered,
     /// Immediate messages need not wait for a route.
     injects: bool,
 }
 
-/// What is asked of the FIFOs again and again, in one word.
+/// State of the FIFOs that is read often, in one word.
 struct Status(AtomicU64);
 
 /// Bit of the word that says [`Summary::awaits`].
 const AWAITS: u32 = 48;
 
-/// What FIFOs are like.
+/// State of FIFOs.
 #[derive(Clone, Copy, Default)]
 struct Summary {
     /// Descriptors handed to the DMA engine and not completed.
@@ -95,7 +95,7 @@ impl Status {
         word
     }
 
-    /// What [`add_one`](Self::add_one) has found is so again.
+    /// Sets the word back to the one that [`add_one`](Self::add_one) has found.
     #[inline]
     fn restore(&self, word: u64) {
         self.0.store(word, Ordering::Release);
@@ -127,7 +127,7 @@ impl Summary {
         }
     }
 
-    /// That of these and others.
+    /// The state of these and others together.
     fn with(self, other: Self) -> Self {
         Self {
             in_flight: self.in_flight + other.in_flight,
@@ -154,7 +154,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// That of no message.
+    /// The entry of no message.
     const NONE: Self = Self {
         // No dispatch identifier of messages that are sent so is 255.
         key: TemplateKey(u64::MAX),
@@ -163,7 +163,7 @@ impl Kept {
     };
 }
 
-/// What immediate messages of one template have in common.
+/// Common fields of the immediate messages of one template.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct TemplateKey(u64);
 
@@ -490,7 +490,7 @@ impl<P: Platform> Lanes<P> {
     /// Looks whether the DMA engine refuses a descriptor.
     ///
     /// # Errors
-    /// Those of the bus.
+    /// Errors of the bus.
     pub fn check_halt(&self, completed: &mut Vec<Completed>) -> Result<(), Fault> {
         let platform = &self.core.platform;
         self.with(|fifos| {
@@ -533,7 +533,7 @@ impl<P: Platform> Fifos<P> {
     }
 }
 
-/// What `work` counts over all of `lanes`, and the first error.
+/// Sum of the counts of `work` over all `lanes`, and the first error.
 fn each<'a, P: Platform>(
     lanes: impl Iterator<Item = &'a mut Lane<P>>,
     mut work: impl FnMut(&mut Lane<P>) -> Result<usize, Fault>,

@@ -1,4 +1,4 @@
-//! What the platform is told of messages and packets.
+//! Notes to the platform about messages and packets.
 
 use gyre_note::{Context, Note};
 
@@ -8,7 +8,7 @@ use crate::transport::lanes::Label;
 use crate::transport::reception::Packet;
 
 impl Label {
-    /// What the platform is told of a message of the program with so many bytes of data.
+    /// Note of a message of the program with so many bytes of data.
     #[inline(always)]
     pub fn message(self, at: Context, to: Endpoint, bytes: u32) -> Note {
         Note::Message {
@@ -20,7 +20,7 @@ impl Label {
         }
     }
 
-    /// What the platform is told of the message.
+    /// Note of the sent message.
     #[inline(always)]
     pub fn note(self, at: Context, to: Endpoint, envelope: Envelope) -> Note {
         Note::Sent {
@@ -35,7 +35,7 @@ impl Label {
 }
 
 impl Packet<'_> {
-    /// What the platform is told of it.
+    /// Note of the packet.
     #[inline(always)]
     pub fn note(&self, at: Context, from: Endpoint) -> Note {
         Note::Packet {

@@ -315,7 +315,7 @@ impl<P: Platform> ReceptionFifo<P> {
         Ok(Some(Packet::of(&header, payload)))
     }
 
-    /// What the header of the next packet says.
+    /// Decodes the header of the next packet.
     ///
     /// # Errors
     /// As [`take_with`](Self::take_with).
@@ -367,7 +367,7 @@ impl<P: Platform> ReceptionFifo<P> {
     /// and most packets cost no access.
     ///
     /// # Errors
-    /// Those of the bus.
+    /// Errors of the bus.
     #[inline(always)]
     pub fn relieve(&mut self, platform: &P) -> Result<(), Fault> {
         if self.head.wrapping_sub(self.published) < self.quarter {

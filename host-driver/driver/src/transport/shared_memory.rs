@@ -1,4 +1,4 @@
-//! What the processes of a client on one node tell each other in the node's shared memory (HW-7).
+//! Communication of the processes of a client on one node, in the node's shared memory (HW-7).
 //!
 //! * The endpoint table, one segment for each client: which contexts are open on the node, with their
 //!   resources. All processes read it; a context writes its entry when it is created and destroyed.

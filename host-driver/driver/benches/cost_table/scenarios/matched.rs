@@ -49,7 +49,7 @@ pub fn scenarios(list: &mut List) {
     }
 }
 
-/// What is there first.
+/// Event that comes first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum First {
     Receive,

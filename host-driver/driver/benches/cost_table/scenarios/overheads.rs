@@ -1,4 +1,4 @@
-//! What counting itself costs: calls of `charge`, accesses to memory of no bytes, and sections with nothing in them.
+//! Cost of counting itself: calls of `charge`, accesses to memory of no bytes, and empty sections.
 
 use core::hint::black_box;
 

@@ -14,7 +14,7 @@ use gyre_testkit::{Double, config};
 pub const CONSUME: u8 = 1;
 pub const STORE: u8 = 2;
 
-/// Whose instructions are counted.
+/// Side whose instructions are counted.
 pub const ORIGIN: [bool; 2] = [true, false];
 pub const TARGET: [bool; 2] = [false, true];
 pub const BOTH: [bool; 2] = [true, true];
@@ -52,7 +52,7 @@ impl World {
         Self::on([0, 1], |_| ())
     }
 
-    /// Whose tasks acknowledge several messages together.
+    /// A world whose tasks acknowledge several messages together.
     pub fn coalescing() -> Self {
         Self::on([0, 1], |config| {
             config.ack = AckConfig {

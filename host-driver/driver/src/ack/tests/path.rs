@@ -147,7 +147,7 @@ fn ak4_a_flush_goes_straight_to_its_peer() {
     assert_eq!(acks.owed(), 2);
     let rest = [vec![(1, vec![1])], vec![(3, vec![3])]];
     assert_eq!(recipients(&acks.flush_all()), rest);
-    // What has been joined already, and not been sent, goes before the flushed peer can be told anything.
+    // Joined acknowledgements that have not been sent go before the flushed peer can be told anything.
     let mut acks = on_lines(path_rule(50, 2, 100));
     acks.enqueue(peer(1), 1);
     acks.enqueue(peer(2), 2);

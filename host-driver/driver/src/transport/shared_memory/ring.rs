@@ -162,7 +162,7 @@ fn wake<P: Platform>(platform: &P, groups: u32) {
     }
 }
 
-/// What became of a packet.
+/// Result of writing a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pushed {
     /// It is in the ring.
