@@ -1,23 +1,20 @@
 //! The acknowledgement dispatcher: when, and how many together, received messages are acknowledged
 //! (AK-1 to AK-5).
 //!
-//! A message that has been received and owes its sender an acknowledgement stands in the **active
-//! message queue**. [`AckDispatcher::iterate`], called once a turn of `advance`, is one iteration of the
-//! document's loop: if a message has newly arrived, which shows in the last message being another than
-//! the one remembered, the iteration counter starts again; the counter goes up by one; when it reaches
-//! the threshold, all messages are processed. So acknowledgements wait while traffic is heavy and go out
-//! when it pauses. Processing acknowledges each message to its sender and moves it to the **processed
+//! A message that has been received and owes its sender an acknowledgement stands in the **active message queue**.
+//! [`AckDispatcher::iterate`], called once a turn of `advance`, is one iteration of the document's loop: if a message
+//! has arrived, so that the last message is not the remembered one, the iteration counter starts again; the counter
+//! goes up by one; when it reaches the threshold, all messages are processed. So acknowledgements wait while traffic is
+//! heavy and go out when it pauses. Processing acknowledges each message to its sender and moves it to the **processed
 //! message queue**.
 //!
-//! Both queues are doubly-linked lists over one slab: a message moves by changing links, its bytes stay.
-//! The slot of the message that was processed longest ago takes the next one that arrives, so the slab
-//! grows to the most messages ever owed at once and no further, and there is no state for a peer to whom
-//! nothing is owed.
+//! Both queues are doubly-linked lists over one slab: a message moves by changing links, its bytes stay. The slot of
+//! the message that was processed longest ago takes the next one that arrives, so the slab has as many slots as
+//! messages were ever owed at once. A peer to whom nothing is owed has no state.
 //!
-//! By the path rule one packet acknowledges recipients on one network path (AK-4). Routes are in dimension
-//! order, so the way to the farthest passes the others, and the packet leaves a copy at each. Copies arrive in
-//! no order with other packets to the recipient; who needs the order flushes, which sends a packet to each
-//! recipient itself.
+//! By the path rule one packet acknowledges recipients on one network path (AK-4). Routes are in dimension order, so
+//! the path to the farthest passes the others, and the packet leaves a copy at each. Copies are not ordered with other
+//! packets to the recipient; a flush sends ordered packets, one to each recipient.
 
 pub(crate) mod config;
 pub(crate) mod cookie;
@@ -39,12 +36,12 @@ const MAX_RECIPIENTS: usize = PATH_ACK_WORDS / (PATH_ACK_ENTRY_WORDS + 1);
 /// One acknowledgement packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AckPacket {
-    /// To whom it goes.
+    /// Recipient.
     pub peer: Endpoint,
     /// The messages of `peer` that it acknowledges, in the order received; 1 to [`MAX_COOKIES`].
     pub cookies: Vec<u32>,
-    /// Other recipients with their messages, nearest first: their nodes are all those on the way to `peer`,
-    /// and the packet leaves a copy at each. Empty but for the path rule.
+    /// Other recipients with their messages, nearest first: their nodes are all nodes on the path to `peer`, and the
+    /// packet leaves a copy at each. Empty unless the path rule applies.
     pub on_the_way: Vec<(Endpoint, Vec<u32>)>,
 }
 
@@ -58,8 +55,8 @@ impl AckPacket {
     }
 }
 
-/// The endpoints that packets to an endpoint pass, one a node, nearest first and the endpoint last. `None` if
-/// there is a node without such an endpoint, or no way.
+/// The endpoints that packets to an endpoint pass, one a node, nearest first and the endpoint last. `None` if a node
+/// has no such endpoint, or there is no path.
 pub type Recipients = Box<dyn Fn(Endpoint) -> Option<Vec<Endpoint>> + Send>;
 
 /// Counts of a dispatcher.
@@ -151,7 +148,8 @@ enum Cause {
     Flush,
 }
 
-/// The acknowledgement dispatcher of one context. It knows no machine: what it returns is to be sent.
+/// The acknowledgement dispatcher of one context. It is independent of the machine: the caller sends the packets that
+/// it returns.
 pub struct AckDispatcher {
     config: AckConfig,
     /// For the path rule.
@@ -173,8 +171,8 @@ pub struct AckDispatcher {
 }
 
 impl AckDispatcher {
-    /// A dispatcher without messages. By the path rule it joins messages of one recipient only, until it
-    /// [knows paths](Self::with_recipients).
+    /// A dispatcher without messages. Its path rule joins messages of one recipient only, until it [knows
+    /// paths](Self::with_recipients).
     ///
     /// # Errors
     /// [`AckConfigError`] for a number that must not be 0.
@@ -196,14 +194,14 @@ impl AckDispatcher {
         })
     }
 
-    /// The dispatcher, which learns of recipients on one network path by `recipients`.
+    /// Gives the dispatcher the recipients on network paths.
     #[must_use]
     pub fn with_recipients(mut self, recipients: Recipients) -> Self {
         self.recipients = Some(recipients);
         self
     }
 
-    /// A message of `peer`, which knows it as `cookie`, has been received: it is owed an acknowledgement.
+    /// Owes `peer` an acknowledgement of the received message `cookie`.
     pub fn enqueue(&mut self, peer: Endpoint, cookie: u32) {
         let slot = self.place(Message {
             peer,
@@ -269,7 +267,7 @@ impl AckDispatcher {
         packets
     }
 
-    /// Acknowledges all that is owed to `peer`, without waiting.
+    /// Acknowledges all messages of `peer` without waiting.
     pub fn flush(&mut self, peer: Endpoint) -> Vec<AckPacket> {
         let names = |packet: &AckPacket| packet.recipients().any(|(named, _)| named == peer);
         let (mut packets, others) = core::mem::take(&mut self.ready)
@@ -280,7 +278,7 @@ impl AckDispatcher {
         packets
     }
 
-    /// Acknowledges all that is owed, without waiting.
+    /// Acknowledges all messages without waiting.
     pub fn flush_all(&mut self) -> Vec<AckPacket> {
         let mut packets = core::mem::take(&mut self.ready);
         while let Some(oldest) = self.active.head {
@@ -289,8 +287,8 @@ impl AckDispatcher {
         packets
     }
 
-    /// Whether nothing is owed and no packet waits to be handed out. As long as this is false,
-    /// [`iterate`](Self::iterate) must go on being called.
+    /// Whether nothing is owed and no packet waits to be handed out. While this is false, [`iterate`](Self::iterate)
+    /// must be called.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.active_count == 0 && self.ready.is_empty()
@@ -302,8 +300,7 @@ impl AckDispatcher {
         self.active_count
     }
 
-    /// Messages of which no packet handed out carries the acknowledgement: those that are owed one, and those in
-    /// packets that wait for the next iteration.
+    /// Messages whose acknowledgement has not been handed out: owed, or in packets that wait for the next iteration.
     #[must_use]
     pub fn unsent(&self) -> usize {
         let recipients = self.ready.iter().flat_map(AckPacket::recipients);
@@ -345,7 +342,7 @@ impl AckDispatcher {
         let Some(maximum_age) = ages.min() else {
             return;
         };
-        // The queue is in the order received: behind a message that is young enough all are.
+        // The queue is in the order received: all messages behind a young one are young.
         while let Some(oldest) = self.active.head {
             if self.age(oldest) < u64::from(maximum_age) {
                 break;
@@ -360,7 +357,7 @@ impl AckDispatcher {
         self.stats.iterations - self.slab[slot].arrived
     }
 
-    /// The recipients that an arrival of `peer` lets join by some rule, nearest first.
+    /// The recipients that join when a message of `peer` arrives, by the first rule that applies, nearest first.
     fn complete_group(&mut self, peer: Endpoint) -> Option<Vec<Endpoint>> {
         let own = self.messages_of(&[peer]);
         for rule in 0..self.config.rules.len() {
@@ -410,7 +407,7 @@ impl AckDispatcher {
             Some(way) => (self.messages_of(&way), way),
             None => (0, alone),
         };
-        // A way of its own that leaves copies where nothing is owed lies on no better one.
+        // A path with copies where nothing is owed is not better.
         if best.0 > 0 {
             for &other in self.groups.keys().filter(|&&other| other != peer) {
                 looked_at += 1;
@@ -439,7 +436,7 @@ impl AckDispatcher {
             return;
         };
         if !near.is_empty() {
-            // One message of each recipient first; what room is left goes to the nearest.
+            // One message of each recipient first; the remaining room goes to the nearest.
             let entries = group.len() * PATH_ACK_ENTRY_WORDS;
             let mut spare = PATH_ACK_WORDS - entries - group.len();
             let mut take = |dispatcher: &mut Self, peer| {
@@ -460,7 +457,7 @@ impl AckDispatcher {
         }
     }
 
-    /// Acknowledges all active messages of `peer` with packets of its own.
+    /// Acknowledges all active messages of `peer` in packets to it alone.
     fn acknowledge_alone(&mut self, peer: Endpoint, cause: Cause, packets: &mut Vec<AckPacket>) {
         let together = match self.config.method {
             AckMethod::Immediate | AckMethod::Threshold => 1,
@@ -476,7 +473,7 @@ impl AckDispatcher {
         }
     }
 
-    /// Moves the first active messages of `peer`, up to `most`, to the processed queue. Gives their cookies.
+    /// Moves the first active messages of `peer`, up to `most`, to the processed queue. Returns their cookies.
     fn take(&mut self, peer: Endpoint, most: usize, cause: Cause) -> Vec<u32> {
         let Some(mut group) = self.groups.remove(&peer) else {
             return Vec::new();

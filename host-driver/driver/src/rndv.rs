@@ -69,7 +69,7 @@ pub(crate) fn send<P: Platform, D>(
 /// The data of a message, at its origin.
 struct Remote {
     peer: Endpoint,
-    /// By which the origin wants to be told what became of it.
+    /// Cookie by which the origin is told the outcome.
     cookie: u32,
     place: RemoteAddress,
     length: usize,

@@ -6,13 +6,13 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AckMethod {
-    /// In the next iteration, each with a packet of its own.
+    /// In the next iteration, one packet for each.
     Immediate,
-    /// When the iteration counter reaches the threshold, each with a packet of its own (AK-1, AK-2).
+    /// When the iteration counter reaches the threshold, one packet for each (AK-1, AK-2).
     Threshold,
     /// When the iteration counter reaches the threshold, those to one destination together (AK-3).
     Coalesce,
-    /// As [`Coalesce`](Self::Coalesce), and besides by the rules when a message arrives (AK-4).
+    /// As [`Coalesce`](Self::Coalesce), and also by the rules when a message arrives (AK-4).
     #[default]
     OnArrival,
 }
@@ -35,7 +35,7 @@ pub enum Together {
 pub struct CoalescingRule {
     /// Acknowledgements that may share a packet.
     pub together: Together,
-    /// Messages, with the one that arrives, that make a packet at once; at least 1.
+    /// Number of messages, with the arriving one, that make a packet at once; at least 1.
     #[serde(default = "CoalescingRule::default_minimum_group")]
     pub minimum_group: u32,
     /// Iterations after which a message is acknowledged with its group, however small; at least 1.
@@ -89,7 +89,7 @@ impl Default for AckConfig {
 }
 
 impl AckConfig {
-    /// One packet for each message, at once: what the dispatcher is compared with (AK-6).
+    /// One packet for each message, at once: the baseline for the dispatcher (AK-6).
     #[must_use]
     pub fn immediate() -> Self {
         Self {
@@ -117,7 +117,7 @@ impl AckConfig {
         self.method == AckMethod::OnArrival && self.rules.iter().any(path)
     }
 
-    /// Refuses numbers that must not be 0.
+    /// Refuses 0 where it is not allowed.
     ///
     /// # Errors
     /// [`AckConfigError`].
@@ -138,7 +138,7 @@ impl AckConfig {
 /// An acknowledgement configuration that cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AckConfigError {
-    /// A number that must not be 0 is.
+    /// A field is 0 that must not be.
     #[error("{field} of the acknowledgement dispatcher is 0, expected at least 1")]
     Value {
         /// Field of [`AckConfig`] or [`CoalescingRule`].

@@ -20,11 +20,11 @@ pub(crate) struct Pending<P: Platform> {
     pub remote_done: Option<DoneId>,
 }
 
-/// The operations that wait, by cookie. Cookies are not used again until all others have been.
+/// The waiting operations by cookie. A cookie is used again after all others have been used.
 pub(crate) struct CookieTable<P: Platform> {
     pending: BTreeMap<u32, Pending<P>>,
     last: u32,
-    /// Peers of which operations have been given up.
+    /// Peers whose operations have been given up.
     given_up: BTreeSet<Endpoint>,
 }
 
@@ -57,19 +57,19 @@ impl<P: Platform> CookieTable<P> {
         self.last
     }
 
-    /// Whether an operation that fences of `peer` cover waits for its acknowledgement, given its cookie not
-    /// after `last`.
+    /// Whether an operation that fences of `peer` cover waits for its acknowledgement, with a cookie not later than
+    /// `last`.
     pub fn waits_for(&self, peer: Endpoint, last: u32) -> bool {
-        // Of cookies that have been used again less than half are alive.
+        // Less than half of the cookies are alive when they are used again.
         let before = |cookie: u32| last.wrapping_sub(cookie) <= u32::MAX / 2;
         let mut pending = self.pending.iter();
         pending.any(|(&cookie, p)| p.fenced && p.peer == peer && before(cookie))
     }
 
-    /// An acknowledgement of `cookie` has come from `peer`. `None` when the operation may have been given up.
+    /// Takes out the operation that `peer` acknowledges by `cookie`. `None` when it may have been given up.
     ///
     /// # Errors
-    /// [`Error::UnknownCookie`] when nothing waits for it there: it was acknowledged before, or never sent.
+    /// [`Error::UnknownCookie`] when no operation waits for it: it was acknowledged before, or never sent.
     pub fn acknowledged(
         &mut self,
         peer: Endpoint,
@@ -98,7 +98,7 @@ impl<P: Platform> CookieTable<P> {
         taken.map(|(_, pending)| pending).collect()
     }
 
-    /// Whether operations of `peer` have been given up: it may answer to them all the same.
+    /// Whether operations of `peer` have been given up: it may still answer them.
     pub fn has_given_up(&self, peer: Endpoint) -> bool {
         self.given_up.contains(&peer)
     }
@@ -111,19 +111,19 @@ impl<P: Platform> CookieTable<P> {
         }
     }
 
-    /// Forgets the operations that any of `ends` waits for: they were not started.
+    /// Forgets the operations with any of the callbacks `ends`: they were not started.
     pub fn forget(&mut self, ends: &[DoneId]) {
         let ended = |done: Option<DoneId>| done.is_some_and(|done| ends.contains(&done));
         self.pending
             .retain(|_, pending| !ended(pending.local_done) && !ended(pending.remote_done));
     }
 
-    /// The operation failed and will not be acknowledged.
+    /// Takes out a failed operation that will not be acknowledged.
     pub fn remove(&mut self, cookie: u32) -> Option<Pending<P>> {
         self.pending.remove(&cookie)
     }
 
-    /// The operation failed, but its acknowledgement will come: it then means nothing.
+    /// Takes out a failed operation whose acknowledgement will still come, and ignores that.
     pub fn disarm(&mut self, cookie: u32) -> Option<Pending<P>> {
         let pending = self.pending.get_mut(&cookie)?;
         let Pending { peer, fenced, .. } = *pending;

@@ -1,4 +1,4 @@
-//! The acknowledgements that a context owes: what the dispatcher makes of them is sent.
+//! Sends the acknowledgements that a context owes, as the dispatcher groups them.
 
 use crate::ack::{AckDispatcher, AckPacket, AckStats};
 use crate::core::Core;
@@ -9,7 +9,7 @@ use crate::io::Io;
 use crate::platform::Platform;
 use crate::transport::wire::{ControlMessage, Refused, encode_cookies, encode_path_ack};
 
-/// The acknowledgement dispatcher of a context, and the way out of its packets.
+/// The acknowledgement dispatcher of a context with the buffer of its packets.
 pub(crate) struct AckSender {
     dispatcher: AckDispatcher,
 }
@@ -55,7 +55,7 @@ impl AckSender {
         send(io, packets)
     }
 
-    /// Sends all that is owed to `peer`.
+    /// Sends all acknowledgements owed to `peer`.
     ///
     /// # Errors
     /// Errors of a send.
@@ -64,7 +64,7 @@ impl AckSender {
         send(io, packets)
     }
 
-    /// Sends all that is owed to anybody.
+    /// Sends all owed acknowledgements.
     ///
     /// # Errors
     /// Errors of a send.

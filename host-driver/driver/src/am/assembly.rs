@@ -1,4 +1,4 @@
-//! Messages that are arriving: packets become messages, and messages go where their dispatch callbacks say.
+//! Assembly of arriving messages: packets become messages, which go where their dispatch callbacks say.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::transport::reception::Packet;
 use crate::transport::wire::{ControlMessage, WireError};
 use crate::upcalls::{Upcalls, deliver};
 
-/// How packets arrive.
+/// Path on which packets arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Path {
     Network,
@@ -34,14 +34,14 @@ pub(crate) type Origin = (TaskLocation, u8, Path);
 pub(crate) struct PacketOrigin(u64);
 
 impl PacketOrigin {
-    /// Of a packet of `node` with software word 0 `sw0`.
+    /// The sender of a packet of `node` with software word 0 `sw0`.
     #[inline(always)]
     pub fn of(node: PackedCoord, sw0: u32) -> Self {
         const PROCESS_AND_CONTEXT: u32 = 0x00ff_ff00;
         Self(u64::from(node.bits()) << 32 | u64::from(sw0 & PROCESS_AND_CONTEXT))
     }
 
-    /// Of another origin others.
+    /// The sender as bits: different for different senders.
     #[inline(always)]
     pub fn bits(self) -> u64 {
         self.0
@@ -59,7 +59,7 @@ pub(crate) struct Incoming<'a> {
     pub immediate: Option<&'a [u8]>,
 }
 
-/// A message of which the first packet has arrived and the last has not.
+/// A message whose first packet has arrived and whose last has not.
 pub(crate) struct Assembly<P: Platform> {
     length: usize,
     received: usize,
@@ -71,7 +71,7 @@ pub(crate) struct Assembly<P: Platform> {
 /// Where a message goes.
 pub(crate) enum Target<P: Platform> {
     Nowhere,
-    /// Nowhere, and its origin is told.
+    /// Nowhere; its origin is told that it has been refused.
     Refused,
     Buffer {
         into: BufferRange<P::Buffer>,
@@ -110,9 +110,9 @@ struct Announced<P: Platform> {
 
 /// The messages that are arriving at a context.
 pub(crate) struct Assemblies<P: Platform> {
-    /// Few at a time. Packets of a message come one after the other, mostly.
+    /// Few at a time. The packets of a message usually arrive one after the other.
     arriving: Vec<(Origin, Assembly<P>)>,
-    /// Place of the one to which a packet was added last.
+    /// Place of the message that got the last packet.
     last: usize,
     /// Its sender, if it comes from the network.
     current: Option<PacketOrigin>,
@@ -120,7 +120,7 @@ pub(crate) struct Assemblies<P: Platform> {
 }
 
 impl<P: Platform> Assembly<P> {
-    /// A message of `length` bytes of which nothing is stored.
+    /// A message of `length` bytes that is not stored.
     pub fn nowhere(length: usize) -> Self {
         Self {
             length,
@@ -147,7 +147,7 @@ impl<P: Platform> Assemblies<P> {
         self.arriving.len() + self.announced.len()
     }
 
-    /// Whether no message is half here.
+    /// Whether no message is partly here.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.arriving.is_empty() && self.announced.is_empty()
@@ -171,13 +171,13 @@ impl<P: Platform> Assemblies<P> {
 
     /// Takes the message at `place` out.
     fn remove(&mut self, place: usize) -> Assembly<P> {
-        // Another one may take its place.
+        // Another message may take its place.
         self.current = None;
         self.arriving.swap_remove(place).1
     }
 
-    /// Where the payload of a packet of `origin` on the network goes that continues the message to which a packet was added
-    /// last, as it should, if that has a buffer: the buffer, and the byte in it. It counts as added.
+    /// The buffer, and the byte in it, for the payload of a packet from the network that correctly continues the
+    /// message of the last packet, if that message has a buffer. The packet counts as added.
     #[inline(always)]
     pub fn next_place(
         &mut self,
@@ -207,7 +207,7 @@ impl<P: Platform> Assemblies<P> {
         Some((into, at))
     }
 
-    /// Ends the message to which a packet was added last: all of it has come.
+    /// Ends the message that got the last packet: it is complete.
     ///
     /// # Errors
     /// As [`end`].
@@ -215,7 +215,7 @@ impl<P: Platform> Assemblies<P> {
         self.remove(self.last).end(am)
     }
 
-    /// The first packet of a message of `origin` has come where another one had not ended: that fails.
+    /// Fails the message of `origin` that is arriving, since the first packet of another one has come.
     ///
     /// # Errors
     /// [`Error::PacketOrder`] when no done callback takes it.
@@ -234,8 +234,7 @@ impl<P: Platform> Assemblies<P> {
         }
     }
 
-    /// A message of `origin` that is not the data of a headed one has begun: where those were to come, the headed
-    /// message fails.
+    /// Fails the headed message of `origin` whose data was to come next, since another message has begun.
     ///
     /// # Errors
     /// [`Error::PacketOrder`] when no done callback takes it.
@@ -256,10 +255,10 @@ impl<P: Platform> Assemblies<P> {
         }
     }
 
-    /// The data of a headed message begins.
+    /// Begins the data of a headed message.
     ///
     /// # Errors
-    /// [`Error::PacketOrder`] when they are not those that were announced, and no done callback takes it.
+    /// [`Error::PacketOrder`] when the data is not the announced one, and no done callback takes it.
     pub fn data<U: Upcalls<P>>(
         &mut self,
         am: &mut AmIo<'_, P, U>,
@@ -289,7 +288,7 @@ impl<P: Platform> Assemblies<P> {
         }
     }
 
-    /// A user's message begins.
+    /// Begins a user's message.
     ///
     /// # Errors
     /// As [`dispatch`].
@@ -313,7 +312,7 @@ impl<P: Platform> Assemblies<P> {
         }
     }
 
-    /// An eager message with a header, or with an acknowledgement asked for.
+    /// Receives an eager message with a header or with a request for an acknowledgement.
     ///
     /// # Errors
     /// [`Error::ControlMessage`]; as [`dispatch`].
@@ -359,7 +358,8 @@ impl<P: Platform> Assemblies<P> {
         known.and(ended)
     }
 
-    /// A message of which all is to come arrives: [`next_place`](Self::next_place) has the place of its first packet.
+    /// Adds a message of which no packet has been stored: [`next_place`](Self::next_place) gives the place of its first
+    /// one.
     pub fn open(&mut self, assembly: Assembly<P>, origin: Origin, from: PacketOrigin) {
         self.last = self.arriving.len();
         self.current = Some(from);
@@ -393,8 +393,8 @@ impl<P: Platform> Assemblies<P> {
     /// Adds a packet to its message, and ends the message with its last byte.
     ///
     /// # Errors
-    /// [`Error::PacketOrder`], [`Error::MessageTooLong`] when no done callback takes them; the former where no message of
-    /// the origin is arriving, too.
+    /// [`Error::PacketOrder`], [`Error::MessageTooLong`] when no done callback takes them; the former also where no
+    /// message of the origin is arriving.
     pub fn add<U: Upcalls<P>>(
         &mut self,
         am: &mut AmIo<'_, P, U>,
@@ -447,7 +447,7 @@ impl<P: Platform> Assembly<P> {
         task: TaskId,
     ) -> Result<Added, Fault> {
         let bytes = packet.payload.len();
-        // Packets of a message are full but for the last, and come in order.
+        // Packets of a message are full, except the last, and arrive in order.
         let expected_bytes = (self.length - self.received).min(MAX_PAYLOAD_BYTES);
         let ends = self.received + expected_bytes == self.length;
         for (field, value, expected) in [
@@ -465,7 +465,7 @@ impl<P: Platform> Assembly<P> {
         Ok(if ends { Added::Last } else { Added::More })
     }
 
-    /// All of it has come.
+    /// All data has arrived.
     fn end<U: Upcalls<P>>(self, am: &mut AmIo<'_, P, U>) -> Result<(), Fault> {
         let Self {
             length,
@@ -477,8 +477,7 @@ impl<P: Platform> Assembly<P> {
     }
 }
 
-/// A user's message of one packet, as its dispatch callback gets it: of this communication context and tag, without a
-/// header.
+/// A user's message of one packet without a header, as its dispatch callback gets it.
 #[inline(always)]
 pub(crate) fn whole(origin: Endpoint, (comm, tag): (u8, u32), data: &[u8]) -> Arrival<'_> {
     Arrival {
@@ -491,8 +490,8 @@ pub(crate) fn whole(origin: Endpoint, (comm, tag): (u8, u32), data: &[u8]) -> Ar
     }
 }
 
-/// Does with a user's message of one packet what its dispatch callback wants done, where no other message of its origin is
-/// half here.
+/// Disposes of a user's message of one packet as its dispatch callback has returned. No other message of its origin is
+/// partly here.
 ///
 /// # Errors
 /// As [`dispatch`] and [`end`].
@@ -520,8 +519,7 @@ pub(crate) fn receive_whole<P: Platform, U: Upcalls<P>>(
     }
 }
 
-/// The same as [`dispatch`] for a message whose data comes without being fetched: that of one whose receive is deferred
-/// is held. `cookie`: what is to be acknowledged.
+/// As [`dispatch`], for an eager message: its data is held if its receive is deferred. `cookie` is to be acknowledged.
 ///
 /// # Errors
 /// As [`dispatch`].
@@ -534,7 +532,7 @@ fn dispatch_eager<P: Platform, U: Upcalls<P>>(
     Ok(hold(am, target, (incoming.origin, incoming.length), cookie))
 }
 
-/// Has an eager message held whose receive is deferred; returns where its data goes.
+/// Holds an eager message whose receive is deferred; returns the place for its data.
 fn hold<P: Platform, U>(
     am: &mut AmIo<'_, P, U>,
     target: Target<P>,
@@ -550,10 +548,10 @@ fn hold<P: Platform, U>(
     Target::Deferred { id, into }
 }
 
-/// Calls the dispatch callback of a message, and says where the message goes.
+/// Calls the dispatch callback of a message; returns where the message goes.
 ///
 /// # Errors
-/// [`Error::UnknownDispatch`]; what the callback refuses the message with.
+/// [`Error::UnknownDispatch`]; the error by which the callback refuses the message.
 pub(crate) fn dispatch<P: Platform, U: Upcalls<P>>(
     am: &mut AmIo<'_, P, U>,
     incoming: &Incoming<'_>,
@@ -570,7 +568,7 @@ pub(crate) fn dispatch<P: Platform, U: Upcalls<P>>(
     target(incoming.dispatch, &arrival, receive)
 }
 
-/// Where a message goes of which its dispatch callback has said what is to be done with it.
+/// The target of a message by the result of its dispatch callback.
 fn target<P: Platform>(
     id: u8,
     arrival: &Arrival<'_>,
@@ -590,7 +588,7 @@ fn target<P: Platform>(
     }
 }
 
-/// All of a message has been taken off the network, or nothing of it will come.
+/// Ends a message: all of it has been taken off the network, or nothing of it will come.
 ///
 /// # Errors
 /// [`Error::MessageTooLong`] when no done callback takes it.
@@ -627,7 +625,7 @@ pub(crate) fn end<P: Platform, U: Upcalls<P>>(
     delivered
 }
 
-/// Copies payload to where its message goes, if that is anywhere.
+/// Copies payload to the target of its message, if it has a buffer.
 fn store_at<P: Platform, U>(
     am: &AmIo<'_, P, U>,
     target: &Target<P>,

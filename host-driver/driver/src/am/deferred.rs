@@ -1,4 +1,4 @@
-//! Deferred receives: the ends of eager messages that have been held for them.
+//! Deferred receives: completion of the eager messages held for them.
 
 use crate::ack::sender::refuse;
 use crate::am::AmIo;
@@ -13,7 +13,7 @@ use crate::platform::Platform;
 use crate::transport::wire::Refused;
 use crate::upcalls::{Upcalls, deliver};
 
-/// All data of a message has come, or it has failed: its receive ends, if it is posted.
+/// Ends the receive of a message, if it is posted: all data has arrived, or the message has failed.
 ///
 /// # Errors
 /// Errors of a send.
@@ -22,7 +22,7 @@ pub(crate) fn arrived<P: Platform, U: Upcalls<P>>(
     id: DeferredId,
     result: Result<(), Fault>,
 ) -> Result<(), Fault> {
-    // One that has been discarded is not there any more.
+    // A discarded message is not in the table any more.
     let Some(mut message) = am.kept.take(id) else {
         return Ok(());
     };
@@ -40,7 +40,7 @@ pub(crate) fn arrived<P: Platform, U: Upcalls<P>>(
     }
 }
 
-/// The receive of message `id`, whose data does not wait at its origin, is posted.
+/// Starts the receive of message `id`, whose data is held here.
 ///
 /// # Errors
 /// [`Error::MessageTooLong`] where no done callback takes it; those of a send.
@@ -67,7 +67,7 @@ pub(crate) fn receive<P: Platform, U: Upcalls<P>>(
     delivered.and(told)
 }
 
-/// The program does without the data of a message; `refused`: its origin is told that.
+/// Discards the data of a message; `refused`: its origin is told.
 ///
 /// # Errors
 /// Errors of a send.
@@ -82,7 +82,7 @@ pub(crate) fn discard<P: Platform, U: Upcalls<P>>(
     }
 }
 
-/// Tells the origin of a message, if it wants to know, whether its data has been received.
+/// Tells the origin of a message whether its data has been received, if it has given a cookie.
 ///
 /// # Errors
 /// Errors of a send.
@@ -102,7 +102,7 @@ pub(crate) fn tell<P: Platform, U>(
     }
 }
 
-/// Whether a message has been received; one that is too long for its receive is used up.
+/// Whether a message has been received; a message too long for its receive counts as received.
 pub(crate) fn has_arrived(result: &Result<(), Fault>) -> bool {
     result
         .as_ref()

@@ -1,4 +1,4 @@
-//! Dispatch: what happens when a message arrives (EP-4).
+//! Dispatch of arriving messages to callbacks (EP-4).
 
 use std::collections::BTreeSet;
 
@@ -28,9 +28,9 @@ pub struct Arrival<'a> {
 /// Disposition of a message, as its dispatch callback returns it. `D` is a done callback, `K` gets a message whose receive is
 /// deferred.
 pub enum Receive<P: Platform, D, K> {
-    /// Nothing more: the callback has used the immediate data, or does not want the message.
+    /// The message is finished: the callback has used the immediate data, or drops the message.
     Consumed,
-    /// The message makes no sense: it is dropped, and `advance` returns the error.
+    /// The message is malformed: it is dropped, and `advance` returns the error.
     Refused(Box<Error>),
     /// Asynchronous receive: the data is stored at the start of `into`, then `done` is called. A
     /// message longer than `into` is taken off the network and dropped, nothing is stored, and `done`
@@ -42,15 +42,15 @@ pub enum Receive<P: Platform, D, K> {
         done: Option<D>,
     },
     /// Deferred receive: the function gets a [handle](crate::DeferredReceive) to the message, before the dispatch
-    /// callback counts as having returned, and the program receives or discards the message by it whenever it likes.
-    /// Data that stays at its origin (rendezvous) waits there; eager data is held here, up to
-    /// [`DEFERRED_LIMIT`](crate::DEFERRED_LIMIT) bytes of all such messages of the context together. What does not
+    /// callback counts as having returned, and the program receives or discards the message by it at any time. Data
+    /// that stays at its origin (rendezvous) waits there; eager data is held here, up to
+    /// [`DEFERRED_LIMIT`](crate::DEFERRED_LIMIT) bytes of all such messages of the context together. Data that does not
     /// fit is lost: the receive gets [`Error::HeldMemory`].
     Deferred(K),
 }
 
 impl<P: Platform, D, K> Receive<P, D, K> {
-    /// The same with what `name` makes of its done callback, and `keep` of what gets a deferred message.
+    /// Maps its done callback by `name`, and the function for a deferred message by `keep`.
     pub(crate) fn map<E, L>(
         self,
         name: impl FnOnce(D) -> E,
@@ -68,7 +68,7 @@ impl<P: Platform, D, K> Receive<P, D, K> {
     }
 }
 
-/// Dispatch identifiers in use, and the callbacks that the thread that advances has not seen yet.
+/// Dispatch identifiers in use, and new callbacks that the advancing thread has not seen yet.
 pub(crate) struct NewDispatches<F> {
     used: BTreeSet<u8>,
     new: Vec<(u8, F)>,
@@ -92,9 +92,9 @@ impl<F> NewDispatches<F> {
     }
 }
 
-/// Dispatch identifiers and their callbacks, as the thread that advances sees them.
+/// Callbacks by dispatch identifier, as the advancing thread sees them.
 pub(crate) struct DispatchTable<F> {
-    /// One an identifier, as far as identifiers have been used.
+    /// One for each identifier up to the highest used.
     callbacks: Vec<Option<F>>,
 }
 
@@ -105,7 +105,7 @@ impl<F> DispatchTable<F> {
         }
     }
 
-    /// The callback of `id`; looks among the new ones if it is not known.
+    /// The callback of `id`; takes new ones over if it is not known.
     #[inline]
     pub fn find(&mut self, id: u8, new: &Mutex<NewDispatches<F>>) -> Option<&mut F> {
         let id = usize::from(id);

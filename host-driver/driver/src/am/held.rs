@@ -1,4 +1,4 @@
-//! Memory for payload that no receive waits for, and the account of it (CT-3).
+//! Memory for payload without a receive, and its accounting (CT-3).
 
 use crate::buffer::BufferRange;
 use crate::cost::Op;
@@ -6,9 +6,9 @@ use crate::error::{Error, Fault};
 use crate::platform::Platform;
 use crate::sync::{Arc, AtomicUsize, Mutex, Ordering, lock};
 
-/// Bytes of the shortest block of DMA memory that is kept; the next sizes are twice as long each.
+/// Bytes of the shortest kept block of DMA memory; each further size is twice as long.
 const SHORTEST_BLOCK: usize = 64;
-/// Sizes of blocks that are kept: up to 4 KiB.
+/// Number of sizes of kept blocks: up to 4 KiB.
 const BLOCK_SIZES: usize = 7;
 /// Most free blocks of a size.
 const KEPT_BLOCKS: usize = 8;
@@ -21,7 +21,7 @@ struct Account {
     peak: AtomicUsize,
 }
 
-/// Memory for payload, up to a limit. Blocks that short payloads leave free are kept for the next ones.
+/// Memory for payload, up to a limit. Free blocks of short payloads are kept for the next ones.
 pub(crate) struct HeldMemory<P: Platform> {
     account: Arc<Account>,
     limit: usize,
@@ -40,17 +40,17 @@ pub(crate) struct HeldBytes {
     account: Arc<Account>,
 }
 
-/// Buffers that short payloads have left free.
+/// Free buffers of short payloads.
 pub(crate) struct FreeBuffers(Vec<Vec<u8>>);
 
 /// Blocks of DMA memory that are free, by size.
 struct FreeBlocks<B> {
     by_size: [Vec<BufferRange<B>>; BLOCK_SIZES],
-    /// None is kept any more.
+    /// No blocks are kept any more.
     closed: bool,
 }
 
-/// Place among the sizes, and bytes, of the block for a payload; `None` for one whose memory is not kept.
+/// Place among the sizes, and bytes, of the block for a payload; `None` for one that is not kept.
 fn block_size(bytes: usize) -> Option<(usize, usize)> {
     let block = bytes.checked_next_power_of_two()?.max(SHORTEST_BLOCK);
     let place = (block / SHORTEST_BLOCK).trailing_zeros() as usize;
@@ -58,7 +58,7 @@ fn block_size(bytes: usize) -> Option<(usize, usize)> {
 }
 
 impl<P: Platform> HeldMemory<P> {
-    /// Memory of which `limit` bytes may be held.
+    /// Memory for at most `limit` bytes of payload.
     pub fn new(limit: usize) -> Self {
         Self {
             account: Arc::default(),
@@ -70,7 +70,7 @@ impl<P: Platform> HeldMemory<P> {
         }
     }
 
-    /// Memory for `bytes` bytes, of any content.
+    /// Memory for `bytes` bytes, with any content.
     ///
     /// # Errors
     /// [`Error::HeldMemory`], [`Error::Alloc`].
@@ -115,7 +115,7 @@ impl<P: Platform> HeldMemory<P> {
         Ok(HeldBytes { data, account })
     }
 
-    /// Copies a payload to the start of `into`, and keeps its memory for the next one or gives it back.
+    /// Copies a payload to the start of `into`, and keeps its memory or gives it back.
     ///
     /// # Errors
     /// [`Error::Range`]; those of the memory.
@@ -134,7 +134,7 @@ impl<P: Platform> HeldMemory<P> {
         Ok(())
     }
 
-    /// Keeps the block of a range, unless somebody has it still, it is too long, or there are enough; says whether it did.
+    /// Keeps the block of a range, unless it is in use or too long, or enough blocks are kept; returns whether it did.
     fn keep(&self, range: BufferRange<P::Buffer>) -> bool {
         let Some(block) = range.into_block() else {
             return false;
@@ -147,7 +147,7 @@ impl<P: Platform> HeldMemory<P> {
         let FreeBlocks { by_size, closed } = &mut *free;
         let blocks = &mut by_size[place];
         if *closed || blocks.len() == KEPT_BLOCKS {
-            // The memory is given back when nothing is locked.
+            // Gives the memory back outside of the lock.
             drop(free);
             return false;
         }
@@ -155,7 +155,7 @@ impl<P: Platform> HeldMemory<P> {
         true
     }
 
-    /// Gives the blocks that are kept back, and keeps none from now on.
+    /// Gives the kept blocks back, and keeps none from now on.
     pub fn close(&self, platform: &P) {
         let blocks = {
             let mut free = lock(&self.free);
@@ -175,7 +175,7 @@ impl<P: Platform> HeldMemory<P> {
 }
 
 impl Account {
-    /// Adds `bytes`, unless there were more than `limit` then.
+    /// Adds `bytes`, unless the sum would exceed `limit`.
     ///
     /// # Errors
     /// [`Error::HeldMemory`].
@@ -186,7 +186,7 @@ impl Account {
         match self.held.fetch_update(success, failure, within) {
             Ok(before) => {
                 let held = before + bytes;
-                // It never falls: whoever finds it high enough need not raise it.
+                // The peak never falls: a thread that finds it high enough need not raise it.
                 if self.peak.load(Ordering::Acquire) < held {
                     self.peak.fetch_max(held, Ordering::AcqRel);
                 }
@@ -207,7 +207,7 @@ impl HeldBytes {
         &self.data
     }
 
-    /// Lets go of the payload, whose buffer it returns.
+    /// Releases the payload and returns its buffer.
     pub fn into_buffer(mut self) -> Vec<u8> {
         self.account.take(self.data.len());
         core::mem::take(&mut self.data)
@@ -220,13 +220,13 @@ impl FreeBuffers {
         Self(Vec::new())
     }
 
-    /// One of them, or a new one.
+    /// A free buffer, or a new one.
     #[inline]
     pub fn take(&mut self) -> Vec<u8> {
         self.0.pop().unwrap_or_default()
     }
 
-    /// Keeps a buffer, unless there are enough.
+    /// Keeps a buffer, unless enough are kept.
     #[inline]
     pub fn put(&mut self, buffer: Vec<u8>) {
         if self.0.len() < KEPT_BUFFERS && buffer.capacity() > 0 {
@@ -241,7 +241,7 @@ impl<P: Platform> HeldBuffer<P> {
         &self.range
     }
 
-    /// Lets go of the payload, whose memory it returns.
+    /// Releases the payload and returns its memory.
     fn into_range(mut self) -> BufferRange<P::Buffer> {
         self.account.take(self.range.len());
         core::mem::replace(&mut self.range, BufferRange::empty())

@@ -16,7 +16,7 @@ pub const DEFERRED_LIMIT: usize = 1 << 20;
 /// Counts of a context's messages whose receives are deferred.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeferredStats {
-    /// Messages that are neither received nor discarded now.
+    /// Messages that have been neither received nor discarded.
     pub messages: usize,
     /// Bytes of eager data held now.
     pub held_bytes: usize,
@@ -31,7 +31,7 @@ pub(crate) enum Data<P: Platform> {
     /// Here.
     Held {
         held: HeldBuffer<P>,
-        /// All of it has come.
+        /// All data has arrived.
         whole: bool,
     },
     /// Nowhere.
@@ -43,10 +43,10 @@ pub(crate) struct Kept<P: Platform> {
     pub origin: Endpoint,
     /// Bytes of the data.
     pub length: usize,
-    /// By which the origin wants to be told what became of it.
+    /// Cookie by which the origin is told the outcome.
     pub cookie: Option<u32>,
     pub data: Data<P>,
-    /// The receive, where it was posted before all data had come.
+    /// The receive, if it was posted before all data had arrived.
     pub receive: Option<(BufferRange<P::Buffer>, Option<DoneId>)>,
 }
 
@@ -75,8 +75,8 @@ impl<P: Platform> KeptMessages<P> {
         self.messages.remove(&id)
     }
 
-    /// Keeps an eager message that begins to come from `origin`, and returns where its data goes: nowhere when there is
-    /// no room.
+    /// Keeps an eager message of `origin` whose data begins to arrive; returns the place for the data, `None` without
+    /// room.
     pub fn hold(
         &mut self,
         platform: &P,
@@ -102,13 +102,13 @@ impl<P: Platform> KeptMessages<P> {
         into
     }
 
-    /// The origins that wait to be told what becomes of their messages.
+    /// The origins that wait for the outcome of their messages.
     pub fn origins(&self) -> impl Iterator<Item = Endpoint> {
         let waits = self.messages.values().filter(|m| m.cookie.is_some());
         waits.map(|message| message.origin)
     }
 
-    /// Copies data that is here to the start of `into`.
+    /// Copies held data to the start of `into`.
     ///
     /// # Errors
     /// [`Error::Range`](crate::Error::Range); those of the memory.
@@ -121,7 +121,7 @@ impl<P: Platform> KeptMessages<P> {
         self.memory.copy_out(platform, held, into)
     }
 
-    /// Gives all messages up, and the memory that is kept for others.
+    /// Gives up all messages and the kept memory.
     pub fn close(&mut self, platform: &P) {
         self.messages.clear();
         self.memory.close(platform);

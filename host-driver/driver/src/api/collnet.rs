@@ -9,7 +9,7 @@ use crate::platform::Platform;
 use crate::sync::Arc;
 
 impl<P: Platform> Context<P> {
-    /// How the nodes are numbered.
+    /// Numbering of the nodes.
     ///
     /// # Errors
     /// [`Error::Bus`].
@@ -25,7 +25,7 @@ impl<P: Platform> Context<P> {
         routes::share(self.platform(), member)
     }
 
-    /// Takes this node's `part` of the routes of `choice`. `None`: something of it is not free.
+    /// Takes this node's `part` of the routes of `choice`. `None`: a part of it is not free.
     ///
     /// # Errors
     /// [`Error::Segment`], [`Error::Alloc`], [`Error::Bus`], [`Error::SetUp`].

@@ -245,10 +245,10 @@ impl<P: Platform> Context<P> {
         self.submit(instruction, done)
     }
 
-    /// Calls a function that works with the context as a callback of [`advance`](Self::advance) does: at the call, where nothing goes
-    /// before it, no work that has been posted and no thread that advances the context or sends; else returns `value`. It
-    /// may post; it may not advance the context, nor call functions of the program, which might. The instruction that it
-    /// returns starts at once, unless it has posted others: then behind them. Done callbacks wait for `advance`.
+    /// Calls a function at once in the role of a callback of [`advance`](Self::advance), unless posted work or a thread
+    /// that advances the context or sends goes before it: then returns `value`. The function may post; it may not
+    /// advance the context, nor call functions of the program, which might. The instruction that it returns starts at
+    /// once, or behind others that it has posted. Done callbacks wait for `advance`.
     ///
     /// # Errors
     /// As [`Context::post`]; an error of the instruction, if no done callback takes it.
@@ -414,7 +414,7 @@ impl<P: Platform> Context<P> {
         Some(done.into_function())
     }
 
-    /// Acknowledges `cookie` to `peer`, when the acknowledgement dispatcher thinks fit.
+    /// Acknowledges `cookie` to `peer`, at a time chosen by the acknowledgement dispatcher.
     ///
     /// # Errors
     /// As [`Context::post`].

@@ -11,9 +11,9 @@ use crate::platform::{Platform, PlatformLock, WakeReason};
 use crate::sync::{Arc, Ordering, lock};
 
 impl<P: Platform> Context<P> {
-    /// Has `advance` call a function when simulated time has come to `at_ps`, or after that as soon as a thread
-    /// advances the context; [`wait`](Self::wait) ends by then. It is no work: a context at rest may have alarms,
-    /// and one that is destroyed forgets them.
+    /// Has `advance` call a function at simulated time `at_ps`, or as soon as a thread advances the context after that;
+    /// [`wait`](Self::wait) ends by then. It does not count as work: a context at rest may have alarms, and a destroyed
+    /// one drops them.
     ///
     /// # Errors
     /// [`Error::Destroyed`].
@@ -48,16 +48,16 @@ impl<P: Platform> Context<P> {
         self.core().attention.set(Reason::Alarm, first != NEVER);
     }
 
-    /// A mark of what has happened until now, for [`wait_since`](Self::wait_since). It moves on with every
-    /// post, and with every `advance` that has run callbacks or after which the context is at rest.
+    /// A mark of the events until now, for [`wait_since`](Self::wait_since). It advances with every post, and with
+    /// every `advance` that has run callbacks or after which the context is at rest.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.shared().announcements.load(Ordering::SeqCst)
     }
 
-    /// As [`wait`](Self::wait), and returns at once when something has happened since `epoch`. A thread that
-    /// looks whether something holds, before it sleeps until a callback run by another thread makes it hold,
-    /// asks for the epoch first: what the callback does between its look and its sleep is not missed.
+    /// As [`wait`](Self::wait), and returns at once when something has happened since `epoch`. A thread that tests a
+    /// condition and then sleeps until a callback on another thread makes it true reads the epoch first: no callback
+    /// between its test and its sleep is missed.
     ///
     /// ```text
     /// let seen = context.epoch();

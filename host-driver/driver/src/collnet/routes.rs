@@ -149,7 +149,7 @@ struct Member<P: Platform> {
     windows: Vec<u16>,
 }
 
-/// How the nodes are numbered.
+/// Numbering of the nodes.
 ///
 /// # Errors
 /// [`Error::Bus`].
@@ -165,7 +165,7 @@ pub(crate) fn share<P: Platform>(platform: &P, member: bool) -> Result<CollnetSh
     locked(platform, |memory| free_share(platform, memory, member))
 }
 
-/// Takes this node's `part` of the routes of `choice`. `None`: something of it is not free.
+/// Takes this node's `part` of the routes of `choice`. `None`: a part of it is not free.
 ///
 /// # Errors
 /// [`Error::Segment`], [`Error::Alloc`], [`Error::Bus`], [`Error::SetUp`].

@@ -292,7 +292,7 @@ impl<P: Platform> Engine<P> {
         added
     }
 
-    /// Ends the message to which a packet was added last: all of it has come.
+    /// Ends the message that got the last packet: it is complete.
     #[inline(never)] // Keeps the way of its other packets short.
     fn end_last(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         self.core.leave_rest();
