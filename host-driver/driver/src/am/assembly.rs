@@ -490,12 +490,29 @@ pub(crate) fn whole(origin: Endpoint, (comm, tag): (u8, u32), data: &[u8]) -> Ar
     }
 }
 
+/// Calls the dispatch callback `id` of a user's message of one packet, and disposes of the message as it returns. No other
+/// message of its origin is partly here.
+///
+/// # Errors
+/// As [`dispatch`] and [`end`].
+#[inline(always)]
+pub(crate) fn dispatch_whole<P: Platform, U: Upcalls<P>>(
+    am: &mut AmIo<'_, P, U>,
+    id: u8,
+    arrival: &Arrival<'_>,
+) -> Result<(), Fault> {
+    match am.up.dispatch(id, arrival) {
+        Some(Receive::Consumed) => Ok(()),
+        receive => receive_whole(am, id, arrival, receive),
+    }
+}
+
 /// Disposes of a user's message of one packet as its dispatch callback has returned. No other message of its origin is
 /// partly here.
 ///
 /// # Errors
 /// As [`dispatch`] and [`end`].
-#[inline(never)] // Keeps the way of those that are used up short.
+#[inline(never)] // Keeps the path of consumed messages short.
 pub(crate) fn receive_whole<P: Platform, U: Upcalls<P>>(
     am: &mut AmIo<'_, P, U>,
     id: u8,

@@ -1,10 +1,11 @@
 //! Formats of the messages that the primitives send, and what has arrived of them.
 
 use super::label::Label;
+use crate::am::assembly;
 use crate::am::dispatch::Arrival;
 use crate::buffer::RemoteAddress;
-use crate::error::{Error, Fault};
-use crate::transport::wire::{self, WireError, message};
+use crate::error::Fault;
+use crate::transport::wire::{self, Fields, WireError, message};
 
 message! {
     /// Request to send. Match data are origin and software words of the packet; behind the fields stands the number of
@@ -71,7 +72,7 @@ impl<'a> EagerMessage<'a> {
     /// The message that has arrived.
     ///
     /// # Errors
-    /// [`Error::ControlMessage`] when it is none.
+    /// [`Error::ControlMessage`](crate::Error::ControlMessage) when it is none.
     #[inline]
     pub fn decode(arrival: &Arrival<'a>) -> Result<Self, Fault> {
         if let (Some(comm), true) = (Label::narrow(arrival.comm), arrival.header.is_empty()) {
@@ -106,9 +107,9 @@ impl RequestToSend {
     /// The number of the communicator and the RTS that have arrived.
     ///
     /// # Errors
-    /// [`Error::ControlMessage`] when it is none.
+    /// [`Error::ControlMessage`](crate::Error::ControlMessage) when it is none.
     pub fn decode(arrival: &Arrival<'_>) -> Result<(u32, Self), Fault> {
-        let message = "request to send of a matched message";
+        let message = WireRts::MESSAGE;
         let decoded = WireRts::decode(arrival.header).and_then(|(fields, rest)| {
             let (comm, rest) = Label::decode(message, arrival.comm, rest)?;
             wire::end(message, ((comm, fields), rest))
@@ -130,12 +131,10 @@ impl ClearToSend {
     /// The CTS that has arrived.
     ///
     /// # Errors
-    /// [`Error::ControlMessage`] when it is none.
+    /// [`Error::ControlMessage`](crate::Error::ControlMessage) when it is none.
     pub fn decode(arrival: &Arrival<'_>) -> Result<Self, Fault> {
         let payload = arrival.immediate.unwrap_or_default();
-        let fields = WireCts::decode(payload)
-            .and_then(|decoded| wire::end("clear to send", decoded))
-            .map_err(|error| malformed(arrival, error))?;
+        let fields = WireCts::decode_all(payload).map_err(|error| malformed(arrival, error))?;
         Ok(Self {
             cookie: fields.cookie,
             transfer: fields.transfer,
@@ -146,9 +145,9 @@ impl ClearToSend {
 /// The number of the communicator of a message that has arrived by rendezvous.
 ///
 /// # Errors
-/// [`Error::ControlMessage`] when its header is none of such a message.
+/// [`Error::ControlMessage`](crate::Error::ControlMessage) when its header is none of such a message.
 pub(super) fn decode_rendezvous(arrival: &Arrival<'_>) -> Result<u32, Fault> {
-    let message = "request to send of a matched message";
+    let message = WireRts::MESSAGE;
     Label::decode(message, arrival.comm, arrival.header)
         .and_then(|decoded| wire::end(message, decoded))
         .map_err(|error| malformed(arrival, error))
@@ -156,10 +155,9 @@ pub(super) fn decode_rendezvous(arrival: &Arrival<'_>) -> Result<u32, Fault> {
 
 /// The number that the arrived data of a transfer is labelled with.
 pub(super) fn decode_transfer(arrival: &Arrival<'_>) -> Result<u64, Fault> {
-    let fields = WireTransfer::decode(arrival.header)
-        .and_then(|decoded| wire::end("transfer", decoded))
-        .map_err(|error| malformed(arrival, error))?;
-    Ok(fields.transfer)
+    WireTransfer::decode_all(arrival.header)
+        .map(|fields| fields.transfer)
+        .map_err(|error| malformed(arrival, error))
 }
 
 /// Data that nobody asked for, or not so.
@@ -170,7 +168,7 @@ pub(super) fn wrong_transfer(
     expected: &'static str,
 ) -> Fault {
     let error = WireError {
-        message: "transfer",
+        message: WireTransfer::MESSAGE,
         field,
         value,
         expected,
@@ -180,12 +178,5 @@ pub(super) fn wrong_transfer(
 
 #[cold]
 fn malformed(arrival: &Arrival<'_>, error: WireError) -> Fault {
-    Error::ControlMessage {
-        origin: arrival.origin.task,
-        message: error.message,
-        field: error.field,
-        value: error.value,
-        expected: error.expected,
-    }
-    .into()
+    assembly::malformed(arrival.origin.task, error)
 }

@@ -12,7 +12,7 @@ use crate::buffer::BufferRange;
 use crate::cost::Op;
 use crate::done::DoneId;
 use crate::error::{Error, Fault};
-use crate::platform::{DmaBuffer, Platform, PlatformLock};
+use crate::platform::{DmaBuffer, Platform, PlatformLock, RangeError};
 use crate::resources::RING_ALIGN;
 use crate::sync::{Arc, Mutex, lock, try_lock};
 use crate::transport::registers::{self, Bus};
@@ -697,20 +697,32 @@ impl<P: Platform> Ring<P> {
     #[inline(always)]
     fn source(&self, platform: &P, payload: &Payload<P>) -> Result<Option<Source>, Fault> {
         match payload {
-            Payload::Data(data) | Payload::Kept(data) => {
-                let memory = self.memory()?;
-                // One without data gets a source inside the ring, so that it names a valid slot.
-                let (slot, offset) = data.location().unwrap_or((memory.slot(), memory.offset()));
-                Ok(Some(Source {
-                    slot,
-                    offset,
-                    // Checked when the operation was posted.
-                    length: data.len() as u32,
-                }))
+            Payload::Data(data) | Payload::Kept(data) => self.in_place(data).map(Some),
+            Payload::Staged(bytes) => {
+                let staged = self.stage(platform, bytes.len(), |staging, at| {
+                    if bytes.is_empty() {
+                        return Ok(());
+                    }
+                    staging.write(at, bytes)
+                });
+                staged.map(|(area, at, length)| Some(area.source(at, length)))
             }
-            Payload::Staged(bytes) => self.stage(platform, bytes).map(Some),
             Payload::Inside => Ok(None),
         }
+    }
+
+    /// The source of a payload that is read in place.
+    #[inline(always)]
+    fn in_place(&self, data: &BufferRange<P::Buffer>) -> Result<Source, Fault> {
+        let memory = self.memory()?;
+        // Zero-length data gets a source inside the ring, so that it names a valid slot.
+        let (slot, offset) = data.location().unwrap_or((memory.slot(), memory.offset()));
+        Ok(Source {
+            slot,
+            offset,
+            // Checked when the operation was posted.
+            length: data.len() as u32,
+        })
     }
 
     /// Notes what ends with the descriptor that has been written.
@@ -790,46 +802,41 @@ impl<P: Platform> Ring<P> {
         if self.is_full() {
             return Ok(false);
         }
-        let (Some(memory), Some(staging)) = (&self.memory, &self.staging) else {
-            return Err(Error::Destroyed.into());
-        };
-        let place = self.place();
         let source = match payload {
-            Direct::Copied(pieces) => {
-                let (at, length) = (place * STAGING_BYTES, payload.len());
-                platform.charge_copy(Op::Stage, length);
-                let mut end = at;
+            Direct::Copied(pieces) => self.stage(platform, payload.len(), |staging, mut at| {
                 for piece in pieces {
                     if !piece.is_empty() {
-                        staging.write(end, piece)?;
-                        end += piece.len();
+                        staging.write(at, piece)?;
+                        at += piece.len();
                     }
                 }
-                // At most a packet's.
-                (self.area, at as u64, length as u32)
-            }
+                Ok(())
+            })?,
             Direct::Gathered(first, data) => {
-                let (at, length) = (place * STAGING_BYTES, payload.len());
-                platform.charge_copy(Op::Stage, length);
-                if !first.is_empty() {
-                    staging.write(at, first)?;
-                }
-                data.copy_to(staging, at + first.len())?;
-                (self.area, at as u64, length as u32)
+                self.stage(platform, payload.len(), |staging, at| {
+                    if !first.is_empty() {
+                        staging.write(at, first)?;
+                    }
+                    data.copy_to(staging, at + first.len())
+                })?
             }
             Direct::InPlace(data, _) => {
-                let (slot, offset) = data.location().unwrap_or((memory.slot(), memory.offset()));
-                let area = Area::new(slot, offset, data.len() as u64)?;
-                // Checked when it was sent.
-                (area, 0, data.len() as u32)
+                let Source {
+                    slot,
+                    offset,
+                    length,
+                } = self.in_place(data)?;
+                (Area::new(slot, offset, length.into())?, 0, length)
             }
         };
-        memory.write(place * DESCRIPTOR_BYTES, &template.encode(source, sw1, id))?;
-        let tail = self.tail.wrapping_add(DESCRIPTOR_BYTES as u32);
-        registers::write_within(platform, self.tail_register, u64::from(tail))?;
+        self.append(&template.encode(source, sw1, id))?;
+        if let Err(error) = self.publish(platform) {
+            // The hardware does not know of the descriptor.
+            self.tail = self.tail.wrapping_sub(DESCRIPTOR_BYTES as u32);
+            return Err(error);
+        }
         // It is on its way: nothing of what follows holds it up.
         platform.charge(Op::Injected, 1);
-        (self.tail, self.published) = (tail, tail);
         match (payload, finish) {
             (&Direct::InPlace(data, awaited), _) => {
                 self.record(user, Some(data.clone()), finish, awaited);
@@ -854,19 +861,23 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// Copies the payload of the next descriptor to its place in the staging area, and returns where that is.
+    /// Has `copy` copy the payload of the next descriptor, of `length` bytes, to its place in the staging area; returns that
+    /// place.
     #[inline(always)]
-    fn stage(&self, platform: &P, payload: &[u8]) -> Result<Source, Fault> {
+    fn stage(
+        &self,
+        platform: &P,
+        length: usize,
+        copy: impl FnOnce(&P::Buffer, usize) -> Result<(), RangeError>,
+    ) -> Result<(Area, u64, u32), Fault> {
         let Some(staging) = &self.staging else {
             return Err(Error::Destroyed.into());
         };
-        let entry = self.place() * STAGING_BYTES;
-        if !payload.is_empty() {
-            platform.charge_copy(Op::Stage, payload.len());
-            staging.write(entry, payload)?;
-        }
-        // At most a packet's.
-        Ok(self.area.source(entry as u64, payload.len() as u32))
+        let at = self.place() * STAGING_BYTES;
+        platform.charge_copy(Op::Stage, length);
+        copy(staging, at)?;
+        // At most the payload of a packet.
+        Ok((self.area, at as u64, length as u32))
     }
 
     /// Writes a descriptor behind the others.

@@ -120,6 +120,20 @@ impl Field for u64 {
     type Wire = U64;
 }
 
+/// A message by its fields.
+pub(crate) trait Fields: Sized {
+    /// Name of the message.
+    const MESSAGE: &'static str;
+
+    /// The fields at the start of `bytes`, and the bytes behind them.
+    fn decode(bytes: &[u8]) -> Result<(Self, &[u8]), WireError>;
+
+    /// The fields of a message without anything behind them.
+    fn decode_all(bytes: &[u8]) -> Result<Self, WireError> {
+        Self::decode(bytes).and_then(|decoded| end(Self::MESSAGE, decoded))
+    }
+}
+
 /// The error of a message of `bytes` bytes that ends inside its `fields`: (name, bytes) of each.
 #[cold]
 pub(crate) fn cut(
@@ -150,7 +164,7 @@ macro_rules! message {
         }
 
         const _: () = {
-            use $crate::transport::wire::{Bytes, Field, WireError, cut};
+            use $crate::transport::wire::{Bytes, Field, Fields, WireError, cut};
 
             /// The fields as they stand.
             #[derive(
@@ -181,12 +195,15 @@ macro_rules! message {
                 pub fn encode(&self) -> Bytes {
                     Bytes::from_slice(&self.bytes())
                 }
+            }
 
-                /// The fields at the start of `bytes`, and what follows them.
-                pub fn decode(bytes: &[u8]) -> Result<(Self, &[u8]), WireError> {
+            impl Fields for $name {
+                const MESSAGE: &'static str = $text;
+
+                fn decode(bytes: &[u8]) -> Result<(Self, &[u8]), WireError> {
                     let Some((fields, rest)) = bytes.split_first_chunk::<{ $name::BYTES }>() else {
                         let fields = [$((stringify!($field), size_of::<$type>()),)*];
-                        return Err(cut($text, &fields, bytes.len()));
+                        return Err(cut(Self::MESSAGE, &fields, bytes.len()));
                     };
                     let wire: Wire = zerocopy::transmute!(*fields);
                     let message = Self {
@@ -409,13 +426,22 @@ impl Headed {
     #[inline]
     pub fn open(payload: &[u8]) -> Result<(Self, &[u8], &[u8]), WireError> {
         let (fields, rest) = Self::decode(payload)?;
-        let (header, data) = split_header("headed message", rest, fields.header_length)?;
+        let (header, data) = split_header(Self::MESSAGE, rest, fields.header_length)?;
         Ok((fields, header, data))
     }
 }
 
+impl Rts {
+    /// The fields and the header of a request to send with this payload.
+    pub fn open(payload: &[u8]) -> Result<(Self, &[u8]), WireError> {
+        let (fields, rest) = Self::decode(payload)?;
+        let (header, rest) = split_header(Self::MESSAGE, rest, fields.header_length)?;
+        end(Self::MESSAGE, ((fields, header), rest))
+    }
+}
+
 /// Splits the header off what follows the fields of a message.
-pub(crate) fn split_header<'a>(
+fn split_header<'a>(
     message: &'static str,
     rest: &'a [u8],
     header_length: u16,
