@@ -23,13 +23,14 @@ mod communicator;
 mod deliver;
 mod format;
 mod label;
+mod match_data;
 mod module;
 pub mod primitives;
 mod state;
-mod table;
+pub mod table;
 
 pub use communicator::Communicator;
 pub use label::Label;
+pub use match_data::{ANY_TAG, Received};
 pub use module::Messaging;
 pub use state::{MessagingConfig, MessagingStats, Protocol, ReceiveDone, Request};
-pub use table::{ANY_TAG, Received};

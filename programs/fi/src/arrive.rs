@@ -11,7 +11,7 @@ use pami::staging::Staging;
 use crate::boundary::Refusal;
 use crate::cq::Completion;
 use crate::landing::Landing;
-use crate::matcher::{Body, Envelope, Unexpected};
+use crate::matcher::{Body, Envelope, Kept};
 use crate::message::{Header, Kind, Protocol};
 use crate::port::Port;
 
@@ -142,7 +142,7 @@ fn hold(port: &Arc<Port>, kind: Kind, message: Envelope) -> Result<Received, Err
     let (staging, into) = stage(port, message.length)?;
     let number = port.matchers[kind as usize]
         .lock()
-        .keep(message, Body::Coming(None));
+        .keep(message, Body::Coming);
     let (port, keep) = (Arc::clone(port), into.clone());
     let done: DoneFn<RemotePlatform> = Box::new(move |_, outcome| {
         drop(keep);
@@ -154,8 +154,8 @@ fn hold(port: &Arc<Port>, kind: Kind, message: Envelope) -> Result<Received, Err
             }
         };
         let wanted = port.matchers[kind as usize].lock().settle(number, body);
-        if let Some((landing, kept)) = wanted {
-            give(&port, kind, landing, kept);
+        if let Some(kept) = wanted {
+            give(&port, kind, kept);
         }
     });
     Ok(Receive::Into {
@@ -175,9 +175,8 @@ fn defer(port: &Arc<Port>, kind: Kind, message: Envelope) -> Received {
 }
 
 /// Gives a message that was kept to its receive.
-pub fn give(port: &Arc<Port>, kind: Kind, landing: Landing, kept: Unexpected) {
-    let message = kept.envelope;
-    match kept.body {
+pub fn give(port: &Arc<Port>, kind: Kind, (landing, message, body): Kept) {
+    match body {
         Body::Here(data) => deliver(port, kind, landing, &message, &data),
         Body::Landed(staging) => {
             let data = &staging.bytes()[..message.length];
@@ -191,7 +190,7 @@ pub fn give(port: &Arc<Port>, kind: Kind, landing: Landing, kept: Unexpected) {
                 eprintln!("libgyre-fi: {error}");
             }
         }
-        Body::Lost | Body::Coming(_) => {
+        Body::Lost | Body::Coming => {
             let lost = Err(Error::Destroyed);
             finish(port, kind, landing, &message, lost);
         }

@@ -1,7 +1,6 @@
-//! Matching: receives and messages that have not found each other, in the order in which they came.
+//! Matching of messages with receives by source, tag and mask, with claims of probes and multi-receive buffers.
 
-use std::collections::VecDeque;
-
+use gyre_driver::matching::table::{self, MatchTable};
 use gyre_driver::{DeferredReceive, TaskId};
 use gyre_remote::RemotePlatform;
 use pami::staging::Staging;
@@ -24,161 +23,131 @@ pub struct Envelope {
     pub length: usize,
 }
 
-/// Which messages a receive takes.
+/// Match data of a receive.
 #[derive(Debug, Clone, Copy)]
 pub struct Pattern {
-    /// From whom; `None`: anybody.
+    /// Source of the messages; `None`: any.
     pub source: Option<Source>,
     /// The tag.
     pub tag: u64,
-    /// Bits of the tag that may be anything.
+    /// Ignored bits of the tag.
     pub ignore: u64,
 }
 
-impl Pattern {
-    /// Whether it takes the message.
-    pub fn takes(&self, message: &Envelope) -> bool {
-        (self.tag ^ message.tag) & !self.ignore == 0
-            && self.source.is_none_or(|source| source == message.source)
+/// Match data of a message, and the context of the probe that has claimed it: an address.
+type Claimable = (Envelope, Option<usize>);
+
+impl table::Pattern for Pattern {
+    type Data = Claimable;
+    type Match = ();
+
+    fn matches(&self, &(message, claimed): &Claimable) -> Option<()> {
+        let takes = claimed.is_none()
+            && (self.tag ^ message.tag) & !self.ignore == 0
+            && self.source.is_none_or(|source| source == message.source);
+        takes.then_some(())
     }
 }
 
-/// A receive that waits.
+/// A posted receive.
 #[derive(Debug)]
 pub struct Posted {
-    /// Which messages it takes.
+    /// Match data.
     pub pattern: Pattern,
     /// Its context, an address.
     pub context: usize,
     /// Whether it asks for a completion.
     pub wants: bool,
-    /// Where messages go.
+    /// Place for messages.
     pub buffer: Buffer,
 }
 
-/// Where the data of a message without a receive is.
+/// Data of a message without a receive.
 pub enum Body {
-    /// Here.
+    /// Held here.
     Here(Box<[u8]>),
-    /// Here, in memory that the DMA engine has written.
+    /// Held here, in memory that the DMA engine has written.
     Landed(Staging),
-    /// On its way into memory of ours; where the receive that has been posted meanwhile wants it.
-    Coming(Option<Landing>),
+    /// Arriving in memory of the provider.
+    Coming,
     /// At its origin (rendezvous).
     AtOrigin(DeferredReceive<RemotePlatform>),
-    /// Nowhere.
+    /// Lost.
     Lost,
 }
 
-/// A message that waits for its receive.
-pub struct Unexpected {
-    number: u64,
-    /// Contents of its first packet.
-    pub envelope: Envelope,
-    /// Its data.
-    pub body: Body,
-    /// Context of the probe that has claimed it: an address.
-    claimed: Option<usize>,
-}
+/// A message that was kept, with the place for its data.
+pub type Kept = (Landing, Envelope, Body);
 
 /// Receives and messages of one kind that have not found each other.
 #[derive(Default)]
 pub struct Matcher {
-    posted: VecDeque<Posted>,
-    unexpected: VecDeque<Unexpected>,
-    numbers: u64,
+    table: MatchTable<Pattern, Posted, Landing, Body>,
 }
 
 impl Matcher {
-    /// The place of a message that has come, if a receive waits for it, and how many were looked at.
+    /// The place for an arriving message, if a receive waits for it. Also returns how many were compared.
     pub fn arrive(&mut self, message: &Envelope, least_room: usize) -> (u64, Option<Landing>) {
-        let found = self
-            .posted
-            .iter()
-            .position(|posted| posted.pattern.takes(message));
-        let Some(place) = found else {
-            return (self.posted.len() as u64, None);
-        };
-        let posted = &mut self.posted[place];
-        let receive = (posted.context, posted.wants);
-        let (landing, last) = posted.buffer.claim(receive, message.length, least_room);
-        if last {
-            self.posted.remove(place);
-        }
-        (place as u64 + 1, Some(landing))
-    }
-
-    /// Keeps a message that no receive waits for: its number.
-    pub fn keep(&mut self, envelope: Envelope, body: Body) -> u64 {
-        self.numbers += 1;
-        self.unexpected.push_back(Unexpected {
-            number: self.numbers,
-            envelope,
-            body,
-            claimed: None,
+        let (attempts, found) = self.table.arrive(&(*message, None));
+        let landing = found.and_then(|(place, ())| {
+            let posted = self.table.posted_at(place)?;
+            let (landing, last) = posted.claim(message.length, least_room);
+            if last {
+                self.table.take_posted(place);
+            }
+            Some(landing)
         });
-        self.numbers
+        (attempts, landing)
     }
 
-    /// Sets where the data of a message is that was kept. Says where it is wanted if a receive has come for it meanwhile.
-    pub fn settle(&mut self, number: u64, body: Body) -> Option<(Landing, Unexpected)> {
-        let place = self
-            .unexpected
-            .iter()
-            .position(|kept| kept.number == number)?;
-        let kept = &mut self.unexpected[place];
-        let before = std::mem::replace(&mut kept.body, body);
-        let Body::Coming(Some(landing)) = before else {
-            return None;
-        };
-        let kept = self.unexpected.remove(place)?;
-        Some((landing, kept))
+    /// Keeps a message without a receive; returns its number.
+    pub fn keep(&mut self, envelope: Envelope, body: Body) -> u64 {
+        let ready = !matches!(body, Body::Coming);
+        self.table.insert((envelope, None), body, ready, None)
     }
 
-    /// The first message that a receive takes, and how many were looked at.
+    /// Sets the data of a kept message. Returns the message if a receive has been posted for it meanwhile.
+    pub fn settle(&mut self, number: u64, body: Body) -> Option<Kept> {
+        self.table.ready(number, body).map(kept)
+    }
+
+    /// The first message that matches. Also returns how many were looked at, with those that have a receive.
     fn first(&self, pattern: &Pattern) -> (u64, Option<usize>) {
-        let open = |kept: &Unexpected| {
-            kept.claimed.is_none()
-                && !matches!(kept.body, Body::Coming(Some(_)))
-                && pattern.takes(&kept.envelope)
-        };
-        match self.unexpected.iter().position(open) {
-            Some(place) => (place as u64 + 1, Some(place)),
-            None => (self.unexpected.len() as u64, None),
-        }
+        let place = self.table.find(pattern).1.map(|(place, ())| place);
+        let looked = place.map_or(self.table.undelivered(), |place| place + 1);
+        (looked as u64, place)
     }
 
-    /// Whether a message waits that a receive would take: what is known of it.
+    /// The message that a receive would take. Also returns how many were looked at.
     pub fn probe(&self, pattern: &Pattern) -> (u64, Option<Envelope>) {
-        let (attempts, place) = self.first(pattern);
-        (attempts, place.map(|place| self.unexpected[place].envelope))
+        let (looked, place) = self.first(pattern);
+        let found = place.and_then(|place| self.table.data_at(place));
+        (looked, found.map(|(envelope, _)| *envelope))
     }
 
-    /// The same, and no other receive gets it any more.
+    /// Claims the message that a receive would take: no other receive gets it.
     pub fn claim(&mut self, pattern: &Pattern, context: usize) {
-        if let (_, Some(place)) = self.first(pattern) {
-            self.unexpected[place].claimed = Some(context);
+        if let (_, Some(place)) = self.first(pattern)
+            && let Some((_, claimed)) = self.table.data_at_mut(place)
+        {
+            *claimed = Some(context);
         }
     }
 
-    /// A receive is posted: with a message that is there and its place, or it waits.
-    pub fn post(
-        &mut self,
-        mut posted: Posted,
-        least_room: usize,
-    ) -> (u64, Vec<(Landing, Unexpected)>) {
+    /// Posts a receive: returns the messages that it takes and that are here, or it waits.
+    pub fn post(&mut self, mut posted: Posted, least_room: usize) -> (u64, Vec<Kept>) {
         let mut found = Vec::new();
         let mut looked = 0;
         loop {
             let (attempts, place) = self.first(&posted.pattern);
             looked += attempts;
-            let Some(place) = place else {
-                self.posted.push_back(posted);
+            let message = place.and_then(|at| Some((at, self.table.data_at(at)?.0.length)));
+            let Some((place, length)) = message else {
+                self.table
+                    .post(posted.context as u64, posted.pattern, posted);
                 return (looked, found);
             };
-            let receive = (posted.context, posted.wants);
-            let length = self.unexpected[place].envelope.length;
-            let (landing, last) = posted.buffer.claim(receive, length, least_room);
+            let (landing, last) = posted.claim(length, least_room);
             found.extend(self.give(place, landing));
             if last {
                 return (looked, found);
@@ -187,48 +156,54 @@ impl Matcher {
     }
 
     /// Takes the message that a probe has claimed with `context`.
-    pub fn take_claimed(
-        &mut self,
-        context: usize,
-        landing: Landing,
-    ) -> Option<Vec<(Landing, Unexpected)>> {
-        let claimed = |kept: &Unexpected| kept.claimed == Some(context);
-        let place = self.unexpected.iter().position(claimed)?;
-        self.unexpected[place].claimed = None;
+    pub fn take_claimed(&mut self, context: usize, landing: Landing) -> Option<Vec<Kept>> {
+        let place = self.claimed(context)?;
+        self.table.data_at_mut(place)?.1 = None;
         Some(self.give(place, landing).into_iter().collect())
     }
 
-    /// Drops the message that a probe has claimed with `context`, or else the first that the pattern takes.
-    pub fn discard(&mut self, context: usize, pattern: &Pattern) -> Option<Unexpected> {
-        let claimed = |kept: &Unexpected| kept.claimed == Some(context);
-        let place = self.unexpected.iter().position(claimed);
-        let place = place.or_else(|| self.first(pattern).1)?;
-        self.unexpected.remove(place)
+    /// Drops the message that a probe has claimed with `context`, or else the first that the pattern matches.
+    pub fn discard(&mut self, context: usize, pattern: &Pattern) -> Option<Body> {
+        let place = self.claimed(context).or_else(|| self.first(pattern).1)?;
+        self.table.drop_at(place)
     }
 
-    /// Gives a message to its receive; one that is still coming waits for the rest of it.
-    fn give(&mut self, place: usize, landing: Landing) -> Option<(Landing, Unexpected)> {
-        if let Body::Coming(wanted) = &mut self.unexpected[place].body {
-            *wanted = Some(landing);
-            return None;
+    /// Place of the message that a probe has claimed with `context`.
+    fn claimed(&self, context: usize) -> Option<usize> {
+        let claimed = |(_, claimed): &Claimable| *claimed == Some(context);
+        self.table.position(claimed)
+    }
+
+    /// Gives a message to its receive; an arriving one waits for the rest of it.
+    fn give(&mut self, place: usize, landing: Landing) -> Option<Kept> {
+        match self.table.give(place, landing)? {
+            (number, true) => self.table.take_matched(number).map(kept),
+            _ => None,
         }
-        self.unexpected.remove(place).map(|kept| (landing, kept))
     }
 
     /// Whether a receive waits for a message, other than buffers for any number of them.
     pub fn expects(&self) -> bool {
         let one = |posted: &Posted| matches!(posted.buffer, Buffer::One(_));
-        self.posted.iter().any(one)
+        self.table.posted().any(one)
     }
 
-    /// Takes back the last receive with this context that waits.
+    /// Takes back the last waiting receive with this context.
     pub fn cancel(&mut self, context: usize) -> Option<Posted> {
-        let place = self
-            .posted
-            .iter()
-            .rposition(|posted| posted.context == context)?;
-        self.posted.remove(place)
+        self.table.cancel(context as u64).1
     }
+}
+
+impl Posted {
+    /// The place for its next message, of so many bytes, and whether it is the last.
+    fn claim(&mut self, bytes: usize, least_room: usize) -> (Landing, bool) {
+        let receive = (self.context, self.wants);
+        self.buffer.claim(receive, bytes, least_room)
+    }
+}
+
+fn kept(pair: table::Pair<Claimable, Body, Landing>) -> Kept {
+    (pair.taker, pair.data.0, pair.message)
 }
 
 #[cfg(test)]
@@ -280,7 +255,7 @@ mod tests {
     /// Tag of the message that the receive takes, if one is there.
     fn post(matcher: &mut Matcher, posted: Posted) -> Option<u64> {
         let (_, found) = matcher.post(posted, NO_LEAST);
-        found.first().map(|(_, kept)| kept.envelope.tag)
+        found.first().map(|(_, envelope, _)| envelope.tag)
     }
 
     #[test]
@@ -324,8 +299,8 @@ mod tests {
     #[test]
     fn x6_a_message_that_is_still_coming_ends_at_the_receive_posted_meanwhile() {
         let mut matcher = Matcher::default();
-        let first = matcher.keep(envelope(0, 1, 4), Body::Coming(None));
-        let second = matcher.keep(envelope(0, 1, 4), Body::Coming(None));
+        let first = matcher.keep(envelope(0, 1, 4), Body::Coming);
+        let second = matcher.keep(envelope(0, 1, 4), Body::Coming);
         assert_eq!(post(&mut matcher, posted(7, any(1, 0), 4)), None);
         // The second has no receive yet, the first is not the next receive's.
         assert!(matcher.settle(second, here(4)).is_none());
@@ -333,7 +308,7 @@ mod tests {
             matcher.probe(&any(1, 0)).1.map(|found| found.length),
             Some(4)
         );
-        let (landing, _) = matcher.settle(first, here(4)).expect("it is wanted");
+        let (landing, ..) = matcher.settle(first, here(4)).expect("it is wanted");
         assert_eq!(landing.context, 7);
         assert_eq!(post(&mut matcher, posted(8, any(1, 0), 4)), Some(1));
         assert_eq!(post(&mut matcher, posted(9, any(1, 0), 4)), None);

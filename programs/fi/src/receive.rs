@@ -84,8 +84,8 @@ impl Receive {
         let least_room = port.least_room();
         let (attempts, found) = port.matchers[kind as usize].lock().post(posted, least_room);
         port.charge_matching(attempts, found.is_empty());
-        for (landing, kept) in found {
-            give(port, kind, landing, kept);
+        for kept in found {
+            give(port, kind, kept);
         }
         Ok(())
     }
@@ -96,8 +96,8 @@ impl Receive {
         let mut matcher = port.matchers[kind as usize].lock();
         let found = matcher.take_claimed(self.context, landing);
         drop(matcher);
-        for (landing, kept) in found.ok_or(Refusal::INVALID)? {
-            give(port, kind, landing, kept);
+        for kept in found.ok_or(Refusal::INVALID)? {
+            give(port, kind, kept);
         }
         Ok(())
     }
@@ -129,8 +129,8 @@ impl Receive {
 }
 
 /// Does without a message.
-fn discard(kept: crate::matcher::Unexpected) {
-    if let Body::AtOrigin(deferred) = kept.body
+fn discard(body: Body) {
+    if let Body::AtOrigin(deferred) = body
         && let Err(error) = deferred.discard()
     {
         eprintln!("libgyre-fi: {error}");

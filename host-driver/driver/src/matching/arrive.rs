@@ -4,8 +4,9 @@ use gyre_note::Note;
 
 use super::deliver::{answer, deliver, fail_send, finish, finish_by, has_arrived, put_down};
 use super::format::{self, ClearToSend, EagerMessage, RequestToSend};
+use super::match_data::{MatchData, Received};
 use super::state::{Inner, Message, Queues, Receiver};
-use super::table::{MatchData, Pair, Received};
+use super::table::Pair;
 use crate::am::dispatch::Arrival;
 use crate::api::context::{Context, DoneFn, Receive};
 use crate::cost::Op;
@@ -191,8 +192,8 @@ pub(super) fn transfer<P: Platform>(
     let (length, cookie, matched) = {
         let table = &mut lock(&inner.queues).table;
         let (length, cookie) = match table.message(id) {
-            Some((length, &Message::Awaited { origin, cookie })) if origin == arrival.origin => {
-                (length, cookie)
+            Some((data, &Message::Awaited { origin, cookie })) if origin == arrival.origin => {
+                (data.length, cookie)
             }
             _ => return Err(wrong("transfer", id, "the number of a CTS to this origin")),
         };
@@ -203,12 +204,15 @@ pub(super) fn transfer<P: Platform>(
     };
     let origin = arrival.origin;
     let Some(Pair {
-        received, receiver, ..
+        data,
+        taker: (rank, receiver),
+        ..
     }) = matched
     else {
         let owed = Some((origin, cookie));
         return Ok(hold(context, inner, id, length, owed));
     };
+    let received = data.received(rank);
     let module = Arc::clone(inner);
     Ok(Receive::Into {
         into: receiver.into.clone(),

@@ -2,8 +2,9 @@
 
 use gyre_note::Note;
 
+use super::match_data::Received;
 use super::state::{Ending, Inner, Matched, Message, Receiver};
-use super::table::{Pair, Received};
+use super::table::Pair;
 use crate::api::context::{Context, DoneFn, Ends};
 use crate::buffer::BufferRange;
 use crate::cost::Op;
@@ -19,10 +20,11 @@ const POSTS: &str = "the origin's message has shown that it exists";
 /// A message and its receive are together: the data goes where it belongs. Runs in `advance`.
 pub(super) fn deliver<P: Platform>(context: &Context<P>, inner: &Inner<P>, matched: Matched<P>) {
     let Pair {
-        received,
+        data,
         message,
-        receiver,
+        taker: (rank, receiver),
     } = matched;
+    let received = data.received(rank);
     match message {
         Message::AtOrigin(message) => {
             let into = receiver.into.clone();
@@ -150,7 +152,11 @@ pub(super) fn give_up<P: Platform>(context: &Context<P>, inner: &Arc<Inner<P>>) 
         match ending {
             Ending::Matched(number) => {
                 let matched = lock(&inner.queues).table.take_matched(number);
-                if let Some(Pair { receiver, .. }) = matched {
+                if let Some(Pair {
+                    taker: (_, receiver),
+                    ..
+                }) = matched
+                {
                     fail(context, receiver, Error::Destroyed.into());
                 }
             }
@@ -160,9 +166,11 @@ pub(super) fn give_up<P: Platform>(context: &Context<P>, inner: &Arc<Inner<P>>) 
         }
     }
     // Messages are dropped when nothing is locked: their handles look at the queue.
-    let (receivers, messages) = lock(&inner.queues).table.close();
+    let (messages, posted) = lock(&inner.queues).table.close();
+    let (messages, matched): (Vec<_>, Vec<_>) = messages.into_iter().unzip();
     drop(messages);
-    for receiver in receivers {
+    let matched = matched.into_iter().flatten().map(|(_, receiver)| receiver);
+    for receiver in matched.chain(posted) {
         fail(context, receiver, Error::Destroyed.into());
     }
     inner.memory.close(context.platform());

@@ -19,12 +19,12 @@ use super::arrive;
 use super::communicator::{Communicator, Group};
 use super::deliver::{fail_send, give_up};
 use super::label::Label;
+use super::match_data::{ReceivePattern, Received};
 use super::primitives::{Handler, Primitives, RequestToSend};
 use super::state::{
     Ending, Inner, MessagingConfig, MessagingStats, Outcomes, Protocol, Queues, ReceiveDone,
     Receiver, Request,
 };
-use super::table::{Pattern, Received};
 
 /// Matched messages over one context. Clones are handles to the same module.
 ///
@@ -96,8 +96,8 @@ impl<P: Platform> Messaging<P> {
             unexpected,
             held_bytes,
             peak_held_bytes,
-            posted: table.posted(),
-            pending: table.pending(),
+            posted: table.posted().len(),
+            pending: table.unmatched(),
         }
     }
 
@@ -253,7 +253,14 @@ impl<P: Platform> Messaging<P> {
                 done,
                 outcome: Arc::clone(&request.outcome),
             };
-            let (attempts, found) = queues.table.receive(request.id, pattern, receiver);
+            let (attempts, found) = queues.table.find(&pattern);
+            let found = match found {
+                Some((place, rank)) => queues.table.give(place, (rank, receiver)),
+                None => {
+                    queues.table.post(request.id, pattern, receiver);
+                    None
+                }
+            };
             if let Some((number, true)) = found {
                 queues.endings.push_back(Ending::Matched(number));
             }
@@ -288,7 +295,12 @@ impl<P: Platform> Messaging<P> {
         comm: &Communicator,
     ) -> Result<Option<Received>, Error> {
         let pattern = self.pattern(from, tag, comm)?;
-        let (attempts, found) = lock(&self.inner.queues).table.probe(&pattern);
+        let (attempts, found) = {
+            let table = &lock(&self.inner.queues).table;
+            let (attempts, found) = table.find(&pattern);
+            let received = |(place, rank)| Some(table.data_at(place)?.received(rank));
+            (attempts, found.and_then(received))
+        };
         self.context.platform().charge(Op::MatchAttempt, attempts);
         Ok(found)
     }
@@ -327,10 +339,10 @@ impl<P: Platform> Messaging<P> {
         from: Option<Rank>,
         tag: Option<u32>,
         comm: &Communicator,
-    ) -> Result<Pattern, Fault> {
+    ) -> Result<ReceivePattern, Fault> {
         let known = self.context.tasks();
         let task = |rank| comm.peer(known, rank).map(|task| (rank, task));
-        Ok(Pattern {
+        Ok(ReceivePattern {
             source: from.map(task).transpose()?,
             tag,
             comm: comm.clone(),

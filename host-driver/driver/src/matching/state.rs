@@ -13,10 +13,12 @@ use crate::error::{Error, Fault};
 use crate::layout::DEFAULT_EAGER_LIMIT;
 use crate::platform::Platform;
 use crate::sync::{Arc, AtomicU64, Mutex, Weak, lock};
+use crate::task::Rank;
 
 use super::communicator::Group;
+use super::match_data::{MatchData, ReceivePattern, Received};
 use super::primitives::Primitives;
-use super::table::{MatchTable, Pair, Received};
+use super::table::{MatchTable, Pair};
 
 /// How messages from the switch-over size on travel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -156,7 +158,10 @@ pub(super) enum Message<P: Platform> {
     Failed(Fault),
 }
 
-pub(super) type Matched<P> = Pair<Receiver<P>, Message<P>>;
+/// A receive that has matched a message of this rank.
+pub(super) type Taker<P> = (Rank, Receiver<P>);
+
+pub(super) type Matched<P> = Pair<MatchData, Message<P>, Taker<P>>;
 
 /// A receive that `advance` is to end.
 pub(super) enum Ending<P: Platform> {
@@ -224,7 +229,7 @@ fn renewed<T>(kept: &mut Arc<Outcome<T>>) -> Option<Arc<Outcome<T>>> {
 
 /// State that posting threads and the advancing thread both change.
 pub(super) struct Queues<P: Platform> {
-    pub(super) table: MatchTable<Receiver<P>, Message<P>>,
+    pub(super) table: MatchTable<ReceivePattern, Receiver<P>, Taker<P>, Message<P>>,
     /// For each one a call is posted.
     pub(super) endings: VecDeque<Ending<P>>,
     /// Outcomes of receives.
@@ -236,7 +241,7 @@ impl<P: Platform> Queues<P> {
     /// Empty ones.
     pub(super) fn new() -> Self {
         Self {
-            table: MatchTable::new(),
+            table: MatchTable::default(),
             endings: VecDeque::new(),
             outcomes: Outcomes::new(),
             buffers: FreeBuffers::new(),

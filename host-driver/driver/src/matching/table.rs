@@ -1,120 +1,62 @@
-//! The queue of posted receives and the queue of pending messages, without any machine: who matches whom.
+//! Matching of messages with receives: the queue of posted receives and the queue of pending messages.
 
 use std::collections::VecDeque;
 
-use super::communicator::Communicator;
-use crate::task::{Rank, TaskId};
+/// Match data of a receive: the key of a [`MatchTable`].
+pub trait Pattern {
+    /// Match data of a message.
+    type Data;
+    /// Result of a match.
+    type Match;
 
-/// Tag of a message that matches receives of every tag. MPI does not know it; traced programs do.
-pub const ANY_TAG: u32 = u32::MAX;
-
-/// Message that a receive has got or a probe has found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Received {
-    /// Rank of its origin in the receive's group.
-    pub source: Rank,
-    /// Its tag.
-    pub tag: u32,
-    /// Number of its communicator.
-    pub comm: u32,
-    /// Its bytes.
-    pub length: usize,
-}
-
-/// Match data of a message, and its bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct MatchData {
-    pub source: TaskId,
-    pub tag: u32,
-    pub comm: u32,
-    pub length: usize,
-}
-
-/// Match data of a receive; `None` is any.
-#[derive(Debug, Clone)]
-pub(super) struct Pattern {
-    pub source: Option<(Rank, TaskId)>,
-    pub tag: Option<u32>,
-    pub comm: Communicator,
-}
-
-impl Pattern {
-    /// The rank of a message's origin, if they match. A receive of any rank matches the tasks of its group.
-    #[inline]
-    fn rank(&self, data: &MatchData) -> Option<Rank> {
-        let other = |tag| tag != data.tag && data.tag != ANY_TAG;
-        if self.tag.is_some_and(other) || self.comm.number() != data.comm {
-            return None;
-        }
-        match self.source {
-            Some((rank, task)) => (task == data.source).then_some(rank),
-            None => self.comm.rank(data.source),
-        }
-    }
+    /// Whether a message with this match data matches.
+    fn matches(&self, data: &Self::Data) -> Option<Self::Match>;
 }
 
 /// A receive without message.
-struct Posted<R> {
+struct Posted<K, R> {
     id: u64,
-    pattern: Pattern,
+    pattern: K,
     receiver: R,
 }
 
-/// A message that has come and is not done with.
-struct Pending<R, M> {
-    data: MatchData,
+/// A message that has come and has not been delivered.
+struct Pending<D, M, T> {
+    id: u64,
+    data: D,
     message: M,
-    /// Nothing more has to come before a receive can have it.
+    /// A receive can have it: all of it is here or at its origin.
     ready: bool,
     /// The receive that it has matched and that has not got it.
-    receiver: Option<R>,
-    /// The rank of the origin for that.
-    rank: Rank,
+    taker: Option<T>,
 }
 
 /// A message and its receive.
-pub(super) struct Pair<R, M> {
-    pub received: Received,
+pub struct Pair<D, M, T> {
+    /// Match data of the message.
+    pub data: D,
+    /// State of the message.
     pub message: M,
-    pub receiver: R,
+    /// The receive.
+    pub taker: T,
 }
 
-/// The two queues. `R` is a receive, `M` what is known of a message besides match data.
+/// The two queues. `K` is the match data of a receive, `R` a receive without message, `T` a receive with one, and `M` the
+/// state of a message besides its match data.
 ///
-/// Receives match in the order posted, messages in the order in which they came; both are found by
-/// walking, and what was compared is counted for the cost of it.
-pub(super) struct MatchTable<R, M> {
-    posted: VecDeque<Posted<R>>,
-    /// With their numbers, which are those of their arrival.
-    pending: VecDeque<(u64, Pending<R, M>)>,
+/// Receives match in the order posted, messages in the order in which they came. Both are found by walking; comparisons
+/// are counted for their cost.
+pub struct MatchTable<K: Pattern, R, T, M> {
+    posted: VecDeque<Posted<K, R>>,
+    /// In the order of their numbers, which is that of their arrival.
+    pending: VecDeque<Pending<K::Data, M, T>>,
     next: u64,
     expected: u64,
     unexpected: u64,
 }
 
-impl MatchData {
-    /// The result of a receive that takes this message of `source`.
-    pub fn received(&self, source: Rank) -> Received {
-        Received {
-            source,
-            tag: self.tag,
-            comm: self.comm,
-            length: self.length,
-        }
-    }
-}
-
-/// Takes the entry at `place` out of a queue; the first one moves no other.
-#[inline(always)]
-fn remove<T>(queue: &mut VecDeque<T>, place: usize) -> Option<T> {
-    match place {
-        0 => queue.pop_front(),
-        _ => queue.remove(place),
-    }
-}
-
-impl<R, M> MatchTable<R, M> {
-    pub fn new() -> Self {
+impl<K: Pattern, R, T, M> Default for MatchTable<K, R, T, M> {
+    fn default() -> Self {
         Self {
             posted: VecDeque::new(),
             pending: VecDeque::new(),
@@ -123,42 +65,61 @@ impl<R, M> MatchTable<R, M> {
             unexpected: 0,
         }
     }
+}
 
+/// Takes the entry at `place` out of a queue; the first one moves no other.
+#[inline(always)]
+fn remove<E>(queue: &mut VecDeque<E>, place: usize) -> Option<E> {
+    match place {
+        0 => queue.pop_front(),
+        _ => queue.remove(place),
+    }
+}
+
+impl<K: Pattern, R, T, M> MatchTable<K, R, T, M> {
     /// Messages that found a receive, and messages that did not, when they came.
+    #[must_use]
     pub fn arrivals(&self) -> (u64, u64) {
         (self.expected, self.unexpected)
     }
 
-    /// Receives without message now.
-    pub fn posted(&self) -> usize {
-        self.posted.len()
+    /// The receives without message, in the order posted.
+    pub fn posted(&self) -> impl ExactSizeIterator<Item = &R> {
+        self.posted.iter().map(|posted| &posted.receiver)
     }
 
-    /// Messages without receive now.
-    pub fn pending(&self) -> usize {
-        let unmatched = |(_, pending): &&(u64, Pending<R, M>)| pending.receiver.is_none();
+    /// Messages that have not been delivered, with their receive or without.
+    #[must_use]
+    pub fn undelivered(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Messages without receive.
+    #[must_use]
+    pub fn unmatched(&self) -> usize {
+        let unmatched = |pending: &&Pending<_, _, _>| pending.taker.is_none();
         self.pending.iter().filter(unmatched).count()
     }
 
-    /// A message has come: finds the oldest receive that matches, to be [taken](Self::take_posted), and the rank of the
-    /// origin. Also says how many were compared.
+    /// Finds the oldest receive that matches an arriving message, to be [taken](Self::take_posted), and the match. Also
+    /// returns how many were compared.
     #[inline(always)]
-    pub fn arrive(&mut self, data: &MatchData) -> (u64, Option<(usize, Rank)>) {
+    pub fn arrive(&mut self, data: &K::Data) -> (u64, Option<(usize, K::Match)>) {
         let Some(first) = self.posted.front() else {
             self.unexpected += 1;
             return (0, None);
         };
-        if let Some(rank) = first.pattern.rank(data) {
+        if let Some(found) = first.pattern.matches(data) {
             self.expected += 1;
-            return (1, Some((0, rank)));
+            return (1, Some((0, found)));
         }
         self.walk(data)
     }
 
-    /// The same; the first may match or not.
-    fn walk(&mut self, data: &MatchData) -> (u64, Option<(usize, Rank)>) {
+    /// As [`arrive`](Self::arrive), over the whole queue.
+    fn walk(&mut self, data: &K::Data) -> (u64, Option<(usize, K::Match)>) {
         let mut posted = self.posted.iter().enumerate();
-        let found = posted.find_map(|(place, posted)| Some((place, posted.pattern.rank(data)?)));
+        let found = posted.find_map(|(place, posted)| Some((place, posted.pattern.matches(data)?)));
         match found {
             Some((place, _)) => {
                 self.expected += 1;
@@ -171,144 +132,145 @@ impl<R, M> MatchTable<R, M> {
         }
     }
 
+    /// The receive at `place` among those posted.
+    pub fn posted_at(&mut self, place: usize) -> Option<&mut R> {
+        Some(&mut self.posted.get_mut(place)?.receiver)
+    }
+
     /// Takes the receive at `place` among those posted.
     #[inline(always)]
     pub fn take_posted(&mut self, place: usize) -> Option<R> {
         Some(remove(&mut self.posted, place)?.receiver)
     }
 
-    /// Puts a message behind those that have come before, with its receive if it has one and is not
-    /// ready. Returns its number.
+    /// Puts a receive behind those posted before.
     #[inline]
-    pub fn insert(
-        &mut self,
-        data: MatchData,
-        message: M,
-        ready: bool,
-        receiver: Option<(Rank, R)>,
-    ) -> u64 {
+    pub fn post(&mut self, id: u64, pattern: K, receiver: R) {
+        self.posted.push_back(Posted {
+            id,
+            pattern,
+            receiver,
+        });
+    }
+
+    /// Takes back the last receive `id` if it has no message. Also returns how many were compared.
+    pub fn cancel(&mut self, id: u64) -> (u64, Option<R>) {
+        let found = self.posted.iter().rposition(|posted| posted.id == id);
+        let attempts = found.map_or(self.posted.len(), |place| place + 1) as u64;
+        (attempts, found.and_then(|place| self.take_posted(place)))
+    }
+
+    /// Puts a message behind those that have come before, with its receive if it has one and is not ready. Returns its
+    /// number.
+    #[inline]
+    pub fn insert(&mut self, data: K::Data, message: M, ready: bool, taker: Option<T>) -> u64 {
         let id = self.next;
         self.next += 1;
-        let (rank, receiver) = receiver.map_or((Rank(0), None), |(rank, of)| (rank, Some(of)));
-        let pending = Pending {
+        self.pending.push_back(Pending {
+            id,
             data,
             message,
             ready,
-            receiver,
-            rank,
-        };
-        self.pending.push_back((id, pending));
+            taker,
+        });
         id
     }
 
-    /// Length and state of message `id`.
-    pub fn message(&self, id: u64) -> Option<(usize, &M)> {
-        let (_, pending) = &self.pending[self.place(id)?];
-        Some((pending.data.length, &pending.message))
+    /// Match data and state of message `id`.
+    #[must_use]
+    pub fn message(&self, id: u64) -> Option<(&K::Data, &M)> {
+        let pending = &self.pending[self.place(id)?];
+        Some((&pending.data, &pending.message))
+    }
+
+    /// Finds the oldest message without receive that matches, and the match. Also returns how many were compared.
+    #[inline]
+    pub fn find(&self, pattern: &K) -> (u64, Option<(usize, K::Match)>) {
+        let mut attempts = 0;
+        let mut pending = self.pending.iter().enumerate();
+        let found = pending.find_map(|(place, pending)| {
+            if pending.taker.is_some() {
+                return None;
+            }
+            attempts += 1;
+            Some((place, pattern.matches(&pending.data)?))
+        });
+        (attempts, found)
+    }
+
+    /// The place of the oldest pending message with such match data.
+    pub fn position(&self, mut holds: impl FnMut(&K::Data) -> bool) -> Option<usize> {
+        self.pending.iter().position(|pending| holds(&pending.data))
+    }
+
+    /// Match data of the message at `place` among those pending.
+    #[must_use]
+    pub fn data_at(&self, place: usize) -> Option<&K::Data> {
+        Some(&self.pending.get(place)?.data)
+    }
+
+    /// Match data of the message at `place` among those pending, to be changed.
+    pub fn data_at_mut(&mut self, place: usize) -> Option<&mut K::Data> {
+        Some(&mut self.pending.get_mut(place)?.data)
+    }
+
+    /// Gives the message at `place` among those pending to a receive, to be [taken](Self::take_matched) with it when it is
+    /// ready. Returns the number of the message and whether it is ready.
+    #[inline]
+    pub fn give(&mut self, place: usize, taker: T) -> Option<(u64, bool)> {
+        let pending = self.pending.get_mut(place)?;
+        pending.taker = Some(taker);
+        Some((pending.id, pending.ready))
     }
 
     /// Takes message `id` out if it has its receive.
     #[inline]
-    pub fn take_matched(&mut self, id: u64) -> Option<Pair<R, M>> {
+    pub fn take_matched(&mut self, id: u64) -> Option<Pair<K::Data, M, T>> {
         let place = self.place(id)?;
         self.take_matched_at(place)
     }
 
-    /// Message `id` is ready, and now known as `message`. Takes it out if it has its receive.
-    pub fn ready(&mut self, id: u64, message: M) -> Option<Pair<R, M>> {
+    /// Sets message `id` ready, in this state. Takes it out if it has its receive.
+    pub fn ready(&mut self, id: u64, message: M) -> Option<Pair<K::Data, M, T>> {
         let place = self.place(id)?;
-        let (_, pending) = &mut self.pending[place];
+        let pending = &mut self.pending[place];
         pending.message = message;
         pending.ready = true;
         self.take_matched_at(place)
     }
 
-    /// A receive is posted: the oldest message that matches gets it and keeps it, to be [taken](Self::take_matched) with
-    /// it when it is ready. Says how many were compared, and the number of the message that matches and whether it is ready.
-    #[inline]
-    pub fn receive(
-        &mut self,
-        id: u64,
-        pattern: Pattern,
-        receiver: R,
-    ) -> (u64, Option<(u64, bool)>) {
-        let (attempts, found) = self.find(&pattern);
-        let Some((place, rank)) = found else {
-            self.posted.push_back(Posted {
-                id,
-                pattern,
-                receiver,
-            });
-            return (attempts, None);
-        };
-        let (number, pending) = &mut self.pending[place];
-        pending.receiver = Some(receiver);
-        pending.rank = rank;
-        (attempts, Some((*number, pending.ready)))
+    /// Drops the message at `place` among those pending; returns its state.
+    pub fn drop_at(&mut self, place: usize) -> Option<M> {
+        Some(remove(&mut self.pending, place)?.message)
     }
 
-    /// The result that a receive would get with the oldest message that matches. Also returns how many were compared.
-    pub fn probe(&self, pattern: &Pattern) -> (u64, Option<Received>) {
-        let (attempts, found) = self.find(pattern);
-        let received = |(place, rank)| {
-            let (_, pending) = &self.pending[place];
-            pending.data.received(rank)
-        };
-        (attempts, found.map(received))
-    }
-
-    /// Takes receive `id` back if it has no message. Also says how many were compared.
-    pub fn cancel(&mut self, id: u64) -> (u64, Option<R>) {
-        let found = self.posted.iter().position(|posted| posted.id == id);
-        let attempts = found.map_or(self.posted.len(), |index| index + 1) as u64;
-        let posted = found.and_then(|index| remove(&mut self.posted, index));
-        (attempts, posted.map(|posted| posted.receiver))
-    }
-
-    /// Takes all receives, whether a message has matched them or not, in the order posted within either; and forgets all
-    /// messages, which it returns beside them.
-    pub fn close(&mut self) -> (Vec<R>, Vec<M>) {
+    /// Takes all messages, with their receives, in the order of arrival, and all other receives in the order posted.
+    pub fn close(&mut self) -> (Vec<(M, Option<T>)>, Vec<R>) {
         let pending = core::mem::take(&mut self.pending).into_iter();
-        let pending = pending.map(|(_, pending)| (pending.receiver, pending.message));
-        let (receivers, messages): (Vec<_>, Vec<_>) = pending.unzip();
-        let matched = receivers.into_iter().flatten();
         let posted = core::mem::take(&mut self.posted).into_iter();
-        let receivers = matched.chain(posted.map(|posted| posted.receiver));
-        (receivers.collect(), messages)
+        (
+            pending.map(|p| (p.message, p.taker)).collect(),
+            posted.map(|p| p.receiver).collect(),
+        )
     }
 
-    /// Place of the oldest message without receive that matches, and the rank of its origin.
-    #[inline]
-    fn find(&self, pattern: &Pattern) -> (u64, Option<(usize, Rank)>) {
-        let mut attempts = 0;
-        let mut pending = self.pending.iter().enumerate();
-        let found = pending.find_map(|(place, (_, pending))| {
-            if pending.receiver.is_some() {
-                return None;
-            }
-            attempts += 1;
-            Some((place, pattern.rank(&pending.data)?))
-        });
-        (attempts, found)
-    }
-
-    /// Where message `id` stands: often it is the oldest.
+    /// Place of message `id`: often it is the oldest.
     #[inline]
     fn place(&self, id: u64) -> Option<usize> {
         match self.pending.front() {
-            Some(&(first, _)) if first == id => Some(0),
-            _ => self.pending.binary_search_by_key(&id, |&(id, _)| id).ok(),
+            Some(first) if first.id == id => Some(0),
+            _ => self.pending.binary_search_by_key(&id, |p| p.id).ok(),
         }
     }
 
     #[inline(always)]
-    fn take_matched_at(&mut self, place: usize) -> Option<Pair<R, M>> {
-        self.pending[place].1.receiver.as_ref()?;
-        let (_, pending) = remove(&mut self.pending, place)?;
+    fn take_matched_at(&mut self, place: usize) -> Option<Pair<K::Data, M, T>> {
+        self.pending[place].taker.as_ref()?;
+        let pending = remove(&mut self.pending, place)?;
         Some(Pair {
-            received: pending.data.received(pending.rank),
+            data: pending.data,
             message: pending.message,
-            receiver: pending.receiver?,
+            taker: pending.taker?,
         })
     }
 }
