@@ -3,7 +3,7 @@
 
 use crate::sync::{AtomicU32, Ordering};
 
-/// Something besides packets that a turn has to look after.
+/// A reason for a turn to look at more than packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Reason {
@@ -13,17 +13,17 @@ pub(crate) enum Reason {
     Posted = 2,
     /// Work that has been taken off the queue has not been carried out.
     Working = 4,
-    /// There are calls at a time.
+    /// Calls at a time are registered.
     Alarm = 8,
-    /// There are functions that every turn calls.
+    /// Functions for every turn are registered.
     EveryTurn = 16,
-    /// Some of those have not been seen by the thread that advances.
+    /// The advancing thread has not seen some of these functions.
     NewEveryTurn = 32,
-    /// Injection FIFOs have little room.
+    /// Injection FIFOs are short of room.
     Room = 64,
-    /// A message has been injected at its call that somebody waits for.
+    /// A message with a local done callback has been injected at its call.
     Awaited = 128,
-    /// Modules have something to end.
+    /// Modules have completions to deliver.
     Ending = 256,
 }
 
@@ -37,7 +37,7 @@ impl Reason {
     ];
 }
 
-/// The reasons that there are.
+/// The set reasons.
 pub(crate) struct Attention(AtomicU32);
 
 impl Attention {
@@ -46,41 +46,41 @@ impl Attention {
         Self(AtomicU32::new(Reason::Woken as u32))
     }
 
-    /// Whether there is none.
+    /// Whether no reason is set.
     #[inline]
     pub fn is_clear(&self) -> bool {
         self.0.load(Ordering::Acquire) == 0
     }
 
-    /// Whether there is none but [functions to call](Reason::CALLS).
+    /// Whether no reason is set other than [functions to call](Reason::CALLS).
     #[inline]
     pub fn is_calm(&self) -> bool {
         self.0.load(Ordering::Acquire) & !mask(Reason::CALLS) == 0
     }
 
-    /// Whether there is this one.
+    /// Whether this one is set.
     #[inline]
     pub fn has(&self, reason: Reason) -> bool {
         self.has_any([reason])
     }
 
-    /// Whether there is any of these.
+    /// Whether any of these is set.
     #[inline]
     pub fn has_any<const N: usize>(&self, reasons: [Reason; N]) -> bool {
         self.0.load(Ordering::Acquire) & mask(reasons) != 0
     }
 
-    /// There is this one from now on.
+    /// Sets this one.
     pub fn call(&self, reason: Reason) {
         self.0.fetch_or(reason as u32, Ordering::AcqRel);
     }
 
-    /// It has been looked after.
+    /// Clears this one.
     pub fn clear(&self, reason: Reason) {
         self.0.fetch_and(!(reason as u32), Ordering::AcqRel);
     }
 
-    /// There is this one, or it has been looked after.
+    /// Sets or clears this one.
     pub fn set(&self, reason: Reason, there: bool) {
         match there {
             true => self.call(reason),

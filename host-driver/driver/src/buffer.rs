@@ -102,7 +102,7 @@ impl<B: DmaBuffer> BufferRange<B> {
         self.len == 0
     }
 
-    /// All of its buffer, where no other range has it: no operation that is under way uses it.
+    /// Its whole buffer, if no other range has it, so that no operation under way uses it.
     #[must_use]
     pub fn into_block(self) -> Option<Self> {
         let mut buffer = self.buffer?;

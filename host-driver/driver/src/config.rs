@@ -30,8 +30,8 @@
 //! ]
 //! ```
 //!
-//! A geometry may give `endpoints = [[0, 0], [0, 1], [2, 0]]`, task and context each, instead of tasks and
-//! contexts. Collectives, algorithms and conditions are named as the collectives above the driver name them.
+//! A geometry may give `endpoints = [[0, 0], [0, 1], [2, 0]]`, task and context each, instead of tasks and contexts.
+//! Collectives, algorithms and conditions have the names of the collectives above the driver.
 //!
 //! Entries left out have the values of [`Resources::default`], [`AckConfig::default`],
 //! [`SameNode::default`], [`Ordered::default`] and [`DEFAULT_EAGER_LIMIT`]. A client's number is its place among the clients of its application.
@@ -91,7 +91,7 @@ struct FileClient {
     geometry: Vec<Spanned<FileGeometry>>,
 }
 
-/// Which processes of the application are tasks of the client, in task order.
+/// Processes of the application that are tasks of the client, in task order.
 #[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
 #[serde(untagged, expecting = "\"all\" or a list of processes")]
 enum FileTasks {
@@ -109,7 +109,7 @@ macro_rules! resources {
         }
 
         impl FileResources {
-            /// The resources, and where in the text those stand that are given.
+            /// The resources, with the place in the text of each given one.
             fn resolve(&self) -> (Resources, BTreeMap<&'static str, usize>) {
                 let mut resources = Resources::default();
                 let mut places = BTreeMap::new();
@@ -154,7 +154,7 @@ struct Entry {
     resources: Resources,
     ack: AckConfig,
     geometries: Vec<GeometryConfig>,
-    /// Where the members of each stand.
+    /// Place of the members of each.
     member_lines: Vec<MemberLines>,
 }
 
@@ -345,8 +345,8 @@ impl Configuration {
         Ok(placed)
     }
 
-    /// Checks that nodes of `parameters` have the resources of all clients of an application whose process `p`
-    /// lives on node `nodes[p]`: what [`Client::create`](crate::Client::create) would refuse.
+    /// Checks that nodes of `parameters` have the resources of all clients of an application whose process `p` lives on
+    /// node `nodes[p]`: the checks of [`Client::create`](crate::Client::create).
     ///
     /// # Errors
     /// As [`Configuration::clients`]; [`ConfigError::Room`].
@@ -377,7 +377,7 @@ impl Configuration {
     /// The processes that are tasks of a client, in task order.
     fn processes(&self, entry: &Entry, count: usize) -> Result<Vec<u32>, ConfigError> {
         let listed = match &entry.tasks {
-            // As many as there are nodes named, one a process.
+            // One for each process, as many as `nodes` has.
             FileTasks::All(All::All) => return Ok((0..count as u32).collect()),
             FileTasks::Some(listed) => listed,
         };
@@ -416,7 +416,7 @@ impl Configuration {
                 for (kind, has) in used(other, other_tasks) {
                     let pool = |what: &str| what.ends_with("injection FIFOs");
                     let same = kind == what || (pool(kind) && pool(what));
-                    // A client without tasks on the node needs nothing there: its range is empty.
+                    // A client without tasks on the node needs no resources there: its range is empty.
                     let first = needs.start.max(has.start);
                     if same && first < needs.end.min(has.end) {
                         return Err(ConfigError::Overlap {

@@ -41,8 +41,8 @@ impl<P: Platform> Context<P> {
             news |= self.comes_to_rest(engine, calls);
         }
         drop(held);
-        // Threads that wait on this context look again at what callbacks may have changed. What other threads
-        // have posted meanwhile they have announced themselves.
+        // Threads that wait on this context test again what callbacks may have changed. Posts of other threads have
+        // been announced by those threads.
         if news {
             self.platform().charge(Op::Announce, 1);
             self.announce();
@@ -51,9 +51,8 @@ impl<P: Platform> Context<P> {
         Ok(progress)
     }
 
-    /// Advances until `condition` holds, and sleeps while there is nothing to do: the loop of a thread
-    /// that waits for what callbacks note down, whichever thread runs those. Call it without the lock, never
-    /// from a callback.
+    /// Advances until `condition` holds, and sleeps while there is nothing to do: the loop of a thread that waits for
+    /// results of callbacks, on whichever thread those run. Call it without the lock, never from a callback.
     ///
     /// ```text
     /// context.send(message)?;                              // with a callback that sets `done`
@@ -75,19 +74,19 @@ impl<P: Platform> Context<P> {
         }
     }
 
-    /// Whether the context has nothing left to do: no work posted, nothing under way, waiting or owed to
-    /// anybody. Only then may a thread stop advancing it without holding others up.
+    /// Whether the context has nothing left to do: nothing is posted, under way, waiting or owed. Only then may a
+    /// thread stop advancing it without holding up others.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
-        // Asked again behind the queue: another thread may have taken work off it, and has left rest before.
+        // Tested again after the queue: another thread may have taken work off it, and has left rest before.
         self.core().rests()
             && self.with_queue(|q| q.work.is_empty() && q.ends.is_empty())
             && self.core().rests()
     }
 
-    /// Looks whether everything that was under way has ended, and says whether it has.
+    /// Notes rest if everything under way has ended; returns whether it has.
     fn comes_to_rest(&self, engine: &Engine<P>, calls: &Calls<P>) -> bool {
-        // Mostly a message is under way.
+        // In most cases a message is under way.
         if engine.is_sending() || self.core().rests() || engine.in_flight() > 0 {
             return false;
         }

@@ -46,12 +46,12 @@ impl<'a, P: Platform> Callbacks<'a, P> {
         self.progress
     }
 
-    /// Runs a callback, which `op` stands for, and during which the context may not be advanced.
+    /// Runs a callback of cost `op`, during which the context may not be advanced.
     fn callback<R>(&mut self, op: Op, call: impl FnOnce(&Context<P>) -> R) -> R {
         charged(self.context, &mut self.progress, op, call)
     }
 
-    /// The context is destroyed: calls everything that waits for it.
+    /// Calls all done callbacks of a destroyed context.
     pub fn abandon(&mut self) {
         let left = lock(&self.context.shared().queue).done.take_all();
         for done in left {
@@ -59,15 +59,15 @@ impl<'a, P: Platform> Callbacks<'a, P> {
                 done.call(context, Err(Error::Destroyed));
             });
         }
-        // After what was given up: that may have been in the hands of who asked for this.
+        // After the operations: their owners may have registered these functions.
         let functions = core::mem::take(&mut *lock(&self.context.shared().at_destroy));
         for function in functions {
             guarded(self.context, function);
         }
     }
 
-    /// Calls the functions whose time has come and the modules that have something to end, and takes the functions for every
-    /// turn that have been added since the last one.
+    /// Calls the functions whose time has come and the modules with completions to deliver, and takes new functions for
+    /// every turn.
     #[inline(never)] // Keeps the turn short.
     fn call_what_is_new(&mut self) {
         while let Some(function) = self.context.take_alarm() {
@@ -88,7 +88,7 @@ impl<'a, P: Platform> Callbacks<'a, P> {
     }
 }
 
-/// Runs a callback, which `op` stands for.
+/// Runs a callback of cost `op`.
 #[inline(always)]
 fn charged<P: Platform, R>(
     context: &Context<P>,

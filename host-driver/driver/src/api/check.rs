@@ -88,7 +88,7 @@ pub(super) fn check_dispatch(id: u8) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Refuses ways to tell a destination that it does not have.
+/// Refuses notifications that the destination cannot get.
 fn check_notify<P: Platform>(
     core: &Core<P>,
     (destination, to): (Endpoint, Destination),
@@ -110,7 +110,7 @@ fn check_notify<P: Platform>(
     }
 }
 
-/// Refuses transfers longer than a descriptor can say.
+/// Refuses transfers longer than a descriptor can hold.
 fn check_length(bytes: usize) -> Result<(), Fault> {
     match u32::try_from(bytes) {
         Ok(_) => Ok(()),
@@ -118,7 +118,7 @@ fn check_length(bytes: usize) -> Result<(), Fault> {
     }
 }
 
-/// Checks a transfer of `bytes` bytes at `offset` of a region, and says where in memory that is.
+/// Checks a transfer of `bytes` bytes at `offset` of a region; returns their place in memory.
 pub(super) fn check_region(
     region: &RemoteRegion,
     endpoint: Endpoint,
@@ -153,7 +153,7 @@ pub(super) fn check_region(
     })
 }
 
-/// Refuses read-modify-writes that the hardware would refuse: it does not answer those.
+/// Refuses read-modify-writes that the hardware would refuse, since it does not answer them.
 fn check_rmw<P: Platform, D>(rmw: &Rmw<P, D>) -> Result<(), Error> {
     let width = rmw.width.bytes();
     check_region(

@@ -46,8 +46,8 @@ impl<P: Platform> Client<P> {
     /// task on the platform's node, if the task has several.
     ///
     /// # Errors
-    /// [`Error::UnknownTask`], [`Error::NoProcess`], [`Error::Config`], [`Error::Resources`] when the node has not enough FIFOs
-    /// or wake groups for the processes on it, [`Error::SetUp`] when the node cannot be identified,
+    /// [`Error::UnknownTask`], [`Error::NoProcess`], [`Error::Config`], [`Error::Resources`] when the node has too few
+    /// FIFOs or wake groups for the processes on it, [`Error::SetUp`] when the node cannot be identified,
     /// [`Error::Segment`] when there is no shared memory for the endpoint table.
     pub fn create(platform: &P, config: ClientConfig) -> Result<Self, Error> {
         let location = match config.tasks.has_away(config.task) {
@@ -86,7 +86,7 @@ impl<P: Platform> Client<P> {
         &self.layout.config.name
     }
 
-    /// How the client was created.
+    /// Configuration of the client.
     #[must_use]
     pub fn query(&self) -> &ClientConfig {
         &self.layout.config
@@ -124,8 +124,8 @@ impl<P: Platform> Client<P> {
         Network::read(&self.platform)
     }
 
-    /// Creates the context at `offset`, which may have been that of a context that is destroyed, and sets its
-    /// FIFOs up. Do that in all tasks before any sends to it.
+    /// Creates the context at `offset`, which may have been that of a context that is destroyed, and sets its FIFOs up.
+    /// Create it in all tasks before any task sends to it.
     ///
     /// # Errors
     /// [`Error::UnknownContext`], [`Error::ContextAway`], [`Error::ContextExists`], [`Error::Alloc`] for the rings,
@@ -207,7 +207,7 @@ impl<P: Platform> Client<P> {
         context
     }
 
-    /// Sets up the injection FIFOs that a context names, all of them or none.
+    /// Sets up the injection FIFOs of a context, all of them or none.
     fn open_injection(&self, info: &ContextInfo) -> Result<Vec<Arc<InjectionFifo<P>>>, Error> {
         let resources = &self.layout.config.resources;
         let mut node = registers::node(&self.platform)?;
@@ -229,7 +229,7 @@ impl<P: Platform> Client<P> {
         Ok(fifos)
     }
 
-    /// `result`, after the FIFOs that nobody uses have been disabled if it is an error.
+    /// Returns `result`, after disabling the unused FIFOs if it is an error.
     fn or_close<T>(
         &self,
         fifos: &[Arc<InjectionFifo<P>>],
@@ -268,7 +268,7 @@ impl<P: Platform> Client<P> {
     /// table says, in the order of processes and context offsets (HW-7).
     ///
     /// # Errors
-    /// [`Error::Range`] when the table is not what it should be.
+    /// [`Error::Range`] when the table is malformed.
     pub fn open_contexts(&self) -> Result<Vec<ContextInfo>, Error> {
         self.table.all(&self.platform)
     }
@@ -309,9 +309,9 @@ impl<P: Platform> Client<P> {
 }
 
 impl<P: Platform> Drop for Client<P> {
-    /// Contexts that outlive their client leave no flows for others.
+    /// Contexts that outlive their client leave no flows open.
     fn drop(&mut self) {
-        // Nobody is left to be told: a flow that the node does not close stays open until its reset.
+        // The error has no receiver: a flow that the node does not close stays open until its reset.
         let _ = self.orphaned.close(&self.platform);
     }
 }

@@ -46,7 +46,7 @@ impl<E> Default for Completion<E> {
 }
 
 impl<E> Completion<E> {
-    /// A token of no operation yet: it is complete.
+    /// A token without operations, which is complete.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -74,8 +74,8 @@ impl<E> Completion<E> {
 }
 
 impl<E: Send + 'static> Completion<E> {
-    /// A done callback for one operation more. One that is dropped and not called, as by a post that was refused,
-    /// no longer counts: who posted has the error.
+    /// A done callback for one more operation. One that is dropped without a call, as by a refused post, no longer
+    /// counts: the caller of the post has the error.
     pub fn callback<P: Platform>(&self) -> CompletionFn<P, E> {
         lock(&self.state).pending += 1;
         let mut notifier = Notifier(Some(self.clone()));
@@ -83,7 +83,7 @@ impl<E: Send + 'static> Completion<E> {
     }
 }
 
-/// One operation's part of a token.
+/// Part of a token for one operation.
 struct Notifier<E>(Option<Completion<E>>);
 
 impl<E> Notifier<E> {

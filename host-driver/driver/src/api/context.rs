@@ -35,8 +35,7 @@ pub type CallFn<P> = Box<dyn FnOnce(&Context<P>) + Send>;
 /// Called by `advance` once per message, at its first packet. May post; may not advance.
 pub type DispatchFn<P> = Box<dyn FnMut(&Context<P>, &Arrival<'_>) -> Receive<P> + Send>;
 
-/// Called by `advance` once per put that its origin has told by a dispatch identifier, when the data is in memory. May
-/// post; may not advance.
+/// Called by `advance` once per put with a dispatch identifier, when the data is in memory. May post; may not advance.
 pub type PutFn<P> = Box<dyn FnMut(&Context<P>, &PutArrival) + Send>;
 
 /// Called by every turn of `advance`; says whether it has found something to do. May post; may not advance.
@@ -69,29 +68,29 @@ impl<P: Platform> Clone for Context<P> {
     }
 }
 
-/// A message whose receive is deferred: the handle by which the program receives or discards it, on any thread and at any
-/// time after [`Receive::Deferred`](crate::Receive::Deferred) (EP-4). Dropped, it refuses the message: a SEND whose `remote_done` waits for
-/// it gets [`Error::NotFetched`]. It does not keep its context.
+/// A message whose receive is deferred: the handle by which the program receives or discards it, on any thread and at
+/// any time after [`Receive::Deferred`](crate::Receive::Deferred) (EP-4). Dropped, it refuses the message: a SEND whose
+/// `remote_done` waits for it gets [`Error::NotFetched`]. It does not keep its context alive.
 pub struct DeferredReceive<P: Platform> {
     pub(super) context: Weak<Shared<P>>,
     /// Until the message is received or discarded.
     pub(super) message: Option<DeferredId>,
 }
 
-/// How a request has ended, once it has.
+/// Outcome of a request, once it has ended.
 pub(crate) type Outcome<T> = Mutex<Option<Result<T, Fault>>>;
 
 /// Done callback of an operation.
 pub(crate) enum Done<P: Platform> {
     /// A function.
     Function(DoneFn<P>),
-    /// A request is told, and then a function.
+    /// A request, which gets the outcome, and then a function.
     Request(Arc<Outcome<()>>, Option<DoneFn<P>>),
 }
 
-/// A module over a context, which ends what it has put on a queue of its own.
+/// A module over a context with a queue of completions to deliver.
 pub(crate) trait Ends<P: Platform>: Send + Sync {
-    /// Ends the next of it. Called by `advance`.
+    /// Delivers the next one. Called by `advance`.
     fn end_next(&self, context: &Context<P>);
 }
 
@@ -107,7 +106,7 @@ impl<P: Platform> Done<P> {
                     Err(error) => Err(error.clone().into()),
                 };
                 *lock(&outcome) = Some(kept);
-                // The result of the path without error is made anew, which costs less than to move it.
+                // Makes the result without error anew, which costs less than a move.
                 match (function, result) {
                     (None, _) => {}
                     (Some(function), Ok(())) => function(context, Ok(())),
@@ -156,11 +155,11 @@ pub(super) struct Shared<P: Platform> {
     /// Time of the first alarm in the queue, or [`NEVER`].
     pub alarm_ps: AtomicU64,
     pub dispatch: Mutex<NewDispatches<DispatchFn<P>>>,
-    /// The same for puts.
+    /// Callbacks for puts, in the same way.
     pub puts: Mutex<NewDispatches<PutFn<P>>>,
-    /// Functions that every turn is to call, and that the thread that advances has not seen yet.
+    /// New functions for every turn, which the advancing thread has not seen yet.
     pub progress: Mutex<Vec<ProgressFn<P>>>,
-    /// Functions that the end of the context is to call.
+    /// Functions to call at the end of the context.
     pub at_destroy: Mutex<Vec<CallFn<P>>>,
     /// Receives deferred so far.
     pub deferred_ever: AtomicU64,
@@ -184,7 +183,7 @@ pub(super) struct Held<P: Platform> {
     pub calls: Calls<P>,
 }
 
-/// Functions of the program as the thread that advances knows them, and work that it has taken off the queue.
+/// Functions of the program as the advancing thread knows them, and work that it has taken off the queue.
 pub(super) struct Calls<P: Platform> {
     pub work: VecDeque<Work<P>>,
     /// Modules that the thread that advances has taken off the queue.
@@ -240,12 +239,12 @@ impl<P: Platform> Context<P> {
         })
     }
 
-    /// A handle of the context that `weak` is of, while it has any.
+    /// A handle of the context of `weak`, while it lives.
     pub(super) fn upgrade(weak: &Weak<Shared<P>>) -> Option<Self> {
         weak.upgrade().map(|shared| Self { shared })
     }
 
-    /// Does not keep the context.
+    /// A handle that does not keep the context alive.
     pub(super) fn downgrade(&self) -> Weak<Shared<P>> {
         Arc::downgrade(&self.shared)
     }
@@ -264,7 +263,7 @@ impl<P: Platform> Context<P> {
         &self.shared.core.platform
     }
 
-    /// Which resources the context has.
+    /// Resources of the context.
     #[must_use]
     pub fn query(&self) -> &ContextInfo {
         &self.shared.core.info
@@ -299,7 +298,7 @@ impl<P: Platform> Context<P> {
         set_callback(&self.shared.dispatch, id, callback)
     }
 
-    /// Sets the callback for puts that peers have told by dispatch identifier `id`, 0 to 223
+    /// Sets the callback for puts of peers with dispatch identifier `id`, 0 to 223
     /// ([`PutNotify::Dispatch`](crate::PutNotify::Dispatch)): `advance` calls it when all of a put's data is in memory.
     /// The identifiers are not those of messages. Set it before such puts arrive.
     ///
@@ -309,9 +308,9 @@ impl<P: Platform> Context<P> {
         set_callback(&self.shared.puts, id, callback)
     }
 
-    /// Has every turn of `advance` from now on call a function that looks for what no event of the node announces,
-    /// such as news in memory that the node's processes share: who writes them signals the wake group
-    /// ([`Platform::notify`]). What the looks cost the function charges itself.
+    /// Has every turn of `advance` call a function from now on. It looks for changes that no event of the node
+    /// announces, such as those in memory that the node's processes share; their writer signals the wake group
+    /// ([`Platform::notify`]). The function charges the cost of its looks.
     pub fn add_progress(&self, function: ProgressFn<P>) {
         lock(&self.shared.progress).push(function);
         self.core().attention.call(Reason::NewEveryTurn);
@@ -360,8 +359,8 @@ impl<P: Platform> Context<P> {
         taken.then(|| ContextLock { context: self })
     }
 
-    /// Has [`destroy`](Self::destroy) call a function when all else that has not finished is given up: for protocols over
-    /// the context that have callbacks of their own to call.
+    /// Has [`destroy`](Self::destroy) call a function after all other unfinished work has been given up: for protocols
+    /// over the context that keep callbacks themselves.
     pub(crate) fn at_destroy(&self, function: CallFn<P>) {
         lock(&self.shared.at_destroy).push(function);
     }
@@ -382,7 +381,7 @@ impl<P: Platform> Context<P> {
                     Error::Busy
                 });
             }
-            // A thread that calls something at once gives it back soon.
+            // A thread in `call_at_once` releases the lock soon.
             shared.engine_lock.lock();
         }
         shared.advancing.store(true, Ordering::Release);
@@ -395,7 +394,7 @@ impl<P: Platform> Context<P> {
             shared: &self.shared,
             advances,
         };
-        // The platform's lock may let more than one in.
+        // The platform's lock may admit more than one thread.
         let Some(held) = try_take(&self.shared.held) else {
             return Err(Error::Busy);
         };
@@ -433,7 +432,7 @@ impl<P: Platform> Drop for ContextLock<'_, P> {
     }
 }
 
-/// Use of a context's engine by one thread. What it holds is given back in this order.
+/// Use of a context's engine by one thread. Fields are dropped in this order.
 pub(super) struct HeldGuard<'a, P: Platform> {
     held: ExclusiveGuard<'a, Held<P>>,
     _hold: Hold<'a, P>,
@@ -461,7 +460,7 @@ struct Hold<'a, P: Platform> {
 
 impl<P: Platform> Drop for Hold<'_, P> {
     fn drop(&mut self) {
-        // Before the lock: who finds it taken after that waits for it.
+        // Before the lock: a thread that finds the lock taken after that waits for it.
         if self.advances {
             self.shared.advancing.store(false, Ordering::Release);
         }

@@ -8,7 +8,7 @@ use crate::rma::target_counter::{RemoteCounter, TargetCounter};
 use crate::sync::Arc;
 
 /// A byte counter of a context, which the puts of peers lower as their data lands: the DMA engine of the context's node
-/// does that, no processor. Peers name it by its [`RemoteCounter`] in
+/// lowers it without software. Peers name it by its [`RemoteCounter`] in
 /// [`PutNotify::Counter`](crate::PutNotify::Counter).
 ///
 /// ```text
@@ -18,14 +18,14 @@ use crate::sync::Arc;
 /// arrived.wait(&context)?;                         // all bytes are in memory
 /// ```
 ///
-/// Bytes that are refused, and those of a put that its origin gives up, never come: the origin has the error.
+/// Refused bytes, and bytes of a put that its origin gives up, never arrive: the origin has the error.
 pub struct ByteCounter<P: Platform> {
     context: Context<P>,
     counter: Arc<TargetCounter<P>>,
 }
 
 impl<P: Platform> Context<P> {
-    /// A byte counter of this context, at zero. It lasts as long as the handle, and longer while bytes are to come.
+    /// A byte counter of this context, at zero. It lasts as long as the handle, and longer while bytes are outstanding.
     ///
     /// # Errors
     /// [`Error::Alloc`], [`Error::CounterReach`].
@@ -45,11 +45,11 @@ impl<P: Platform> ByteCounter<P> {
         self.counter.remote()
     }
 
-    /// Sets the counter, which must be at zero, to the bytes that are to come: before any peer puts some. `advance`
-    /// of the context calls `done` when all of them are in memory. A put of no bytes counts as one byte.
+    /// Sets the counter, which must be at zero, to the expected bytes, before any peer puts some. `advance` of the
+    /// context calls `done` when all of them are in memory. A put of no bytes counts as one byte.
     ///
     /// # Errors
-    /// [`Error::CounterArmed`] while bytes are to come, [`Error::Destroyed`].
+    /// [`Error::CounterArmed`] while bytes are outstanding, [`Error::Destroyed`].
     pub fn arm(&self, bytes: u64, done: Option<DoneFn<P>>) -> Result<(), Error> {
         self.counter.arm(self.context.platform(), bytes)?;
         let counter = Arc::clone(&self.counter);
@@ -57,7 +57,7 @@ impl<P: Platform> ByteCounter<P> {
             .post(Instruction::Count(Count { counter, done }))
     }
 
-    /// Bytes that are to come.
+    /// Outstanding bytes.
     ///
     /// # Errors
     /// Errors of the memory.

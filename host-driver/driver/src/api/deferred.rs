@@ -46,7 +46,7 @@ impl<P: Platform> DeferredReceive<P> {
         })
     }
 
-    /// Does without the data: the message is used up, as one whose dispatch callback returned
+    /// Discards the data: the message counts as received, as one whose dispatch callback returned
     /// [`Receive::Consumed`](crate::Receive::Consumed).
     ///
     /// # Errors
@@ -58,7 +58,7 @@ impl<P: Platform> DeferredReceive<P> {
         })
     }
 
-    /// Posts what ends the message, unless that has been done.
+    /// Posts the end of the message, unless it has been posted.
     fn post(&mut self, end: impl FnOnce(DeferredId) -> Instruction<P>) -> Result<(), Error> {
         let Some(message) = self.message.take() else {
             return Ok(());
@@ -70,7 +70,7 @@ impl<P: Platform> DeferredReceive<P> {
 
 impl<P: Platform> Drop for DeferredReceive<P> {
     fn drop(&mut self) {
-        // A context that has been destroyed has refused all of its messages.
+        // A destroyed context has refused all of its messages.
         let _ = self.post(|message| Instruction::Discard {
             message,
             refused: true,

@@ -8,11 +8,10 @@ use crate::platform::Platform;
 use crate::sync::Ordering;
 
 impl<P: Platform> Context<P> {
-    /// Ends the context and gives its FIFOs back to the node; the client may then create another one in its
-    /// place. Nothing can be posted any more. What has not finished is given up: its done callbacks get
-    /// [`Error::Destroyed`], and [`Error::WorkLeft`] says how much it was. To lose nothing, advance until the context
-    /// [is at rest](Self::is_at_rest). Peers that wait for it are told: what they have sent it gets
-    /// [`Error::MessagesRefused`], as what arrives later.
+    /// Ends the context and gives its FIFOs back to the node; the client may then create another one in its place.
+    /// Nothing can be posted any more. Unfinished work is given up: its done callbacks get [`Error::Destroyed`], and
+    /// [`Error::WorkLeft`] counts it. To lose nothing, advance until the context [is at rest](Self::is_at_rest).
+    /// Waiting peers are told: their messages get [`Error::MessagesRefused`], as do messages that arrive later.
     ///
     /// # Errors
     /// [`Error::AdvanceInCallback`], [`Error::Busy`], [`Error::Destroyed`]: the context is as before.
@@ -21,7 +20,7 @@ impl<P: Platform> Context<P> {
         let mut held = self.enter()?;
         self.check_alive()?;
         let Held { engine, calls } = &mut *held;
-        // Dropped outside: what functions hold may look at the queue when it goes.
+        // Dropped outside of the lock: values that functions hold may use the queue in their drop.
         let ((posted, ends, _alarms), asleep) = self.with_queue(|queue| {
             queue.destroyed = true;
             let alarms = core::mem::take(&mut queue.alarms);

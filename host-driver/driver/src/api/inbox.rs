@@ -1,4 +1,4 @@
-//! Inboxes: active messages that a thread takes when it wants them, instead of a callback when they come.
+//! Inboxes: active messages that a thread takes at a time of its choice, instead of a callback at their arrival.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::platform::Platform;
 use crate::slice::{Element, elements};
 use crate::sync::{Arc, Mutex, lock};
 
-/// An active message, all of it.
+/// A complete active message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// The endpoint that sent it.
@@ -28,7 +28,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// The data as text; what is no UTF-8 is replaced.
+    /// The data as text; invalid UTF-8 is replaced.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.data).into_owned()
@@ -45,17 +45,17 @@ impl Message {
 
 type Queue = Arc<Mutex<VecDeque<Result<Message, Error>>>>;
 
-/// The messages with one dispatch identifier that have come to a context, in the order in which the last byte of each
-/// has (EP-4). Long ones get memory of their own, as much as peers send: an inbox is for programs that know how much that
-/// is; a [dispatch callback](Context::set_dispatch) may choose where a message goes, or refuse it.
+/// The messages with one dispatch identifier that a context has received, in the order of their last bytes (EP-4). Long
+/// messages allocate memory, as much as peers send: use an inbox where that is bounded; a [dispatch
+/// callback](Context::set_dispatch) can choose where a message goes, or refuse it.
 pub struct Inbox<P: Platform> {
     context: Context<P>,
     queue: Queue,
 }
 
 impl<P: Platform> Inbox<P> {
-    /// An inbox for the messages with dispatch identifier `id`, 0 to 223. Make it before the context is advanced over
-    /// such messages: those that come earlier wait in the reception FIFO.
+    /// An inbox for the messages with dispatch identifier `id`, 0 to 223. Create it before the context is advanced over
+    /// such messages: earlier ones wait in the reception FIFO.
     ///
     /// # Errors
     /// [`Error::DispatchInUse`], [`Error::ReservedDispatch`].
@@ -71,16 +71,16 @@ impl<P: Platform> Inbox<P> {
         })
     }
 
-    /// The next message if it has come. Messages come in `advance`.
+    /// The next message if it has arrived. Messages arrive in `advance`.
     ///
     /// # Errors
-    /// Why one could not be received; it is taken.
+    /// The error of a message that could not be received; it is taken.
     pub fn try_next(&self) -> Result<Option<Message>, Error> {
         lock(&self.queue).pop_front().transpose()
     }
 
-    /// The next message: advances the context until it has come, as [`Context::advance_until`] does. Call it without the
-    /// lock, never from a callback.
+    /// The next message: advances the context until it has arrived, as [`Context::advance_until`] does. Call it without
+    /// the lock, never from a callback.
     ///
     /// # Errors
     /// As [`Inbox::try_next`] and [`Context::advance_until`].
@@ -90,7 +90,7 @@ impl<P: Platform> Inbox<P> {
             next = self.try_next().transpose();
             next.is_some()
         })?;
-        // There is one: the loop has ended.
+        // The value exists: the loop has ended.
         next.unwrap_or(Err(Error::Destroyed))
     }
 
@@ -103,7 +103,7 @@ impl<P: Platform> Inbox<P> {
     }
 }
 
-/// Puts a message that has begun to arrive into the inbox: at once if it is all here, else when it is.
+/// Puts an arriving message into the inbox when it is complete.
 fn arrive<P: Platform>(context: &Context<P>, arrival: &Arrival<'_>, queue: &Queue) -> Receive<P> {
     let message = Message {
         origin: arrival.origin,

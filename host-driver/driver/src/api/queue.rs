@@ -1,16 +1,16 @@
-//! A context's queue: work that is posted, calls at a time, and who sleeps until there is something to do.
+//! A context's queue: posted work, calls at a time, and sleeping threads.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::done::DoneTable;
 
-/// The time of an alarm that is not there.
+/// Time of no alarm.
 pub(super) const NEVER: u64 = u64::MAX;
 
 /// A context's queue, with instructions `W`, done callbacks `D`, calls `C` and modules `E`.
 pub(super) struct Queue<W, D, C, E> {
     pub(super) work: VecDeque<W>,
-    /// Done callbacks of everything that has not ended.
+    /// Done callbacks of all unfinished operations.
     pub(super) done: DoneTable<D>,
     /// Functions to call at a time, by time and order of the calls of `call_at`.
     pub(super) alarms: BTreeMap<(u64, u64), C>,

@@ -1,13 +1,13 @@
-//! A node's share of the collective network: class routes, barrier routes, and what a member of them uses at
-//! its node (HW-5, HW-9).
+//! A node's share of the collective network: class routes, barrier routes, and resources of a member at its node (HW-5,
+//! HW-9).
 //!
-//! The registers of the node say what is taken: a route that is valid belongs to somebody. The lock of the
-//! node's tree memory makes looking and taking one step among the processes of the node.
+//! The registers of the node show which routes are taken: a valid route is in use. The lock of the node's tree memory
+//! makes test and allocation one step among the processes of the node.
 //!
-//! A result is written to the same base slot, offset and counter at every member. Each node has a tree memory
-//! for that, behind base slot 15 on every node: counters, and blocks in which short results arrive and from
-//! which they are copied. Long results are written straight to where they belong, through a window: a
-//! base slot, of the same number at every node of the route, that is moved from buffer to buffer.
+//! A result is written to the same base slot, offset and counter at every member. Each node has a tree memory for that,
+//! behind base slot 15 on every node: counters, and blocks in which short results arrive and from which they are
+//! copied. Long results are written straight to their destination, through a window: a base slot, of the same number at
+//! every node of the route, that is moved from buffer to buffer.
 
 use core::ops::BitAnd;
 
@@ -27,9 +27,9 @@ use crate::sync::Arc;
 use crate::transport::injection::InjectionFifo;
 use crate::transport::registers::{self, Bus};
 
-/// Base slot of the tree memory. Those below are windows, as far as they are free.
+/// Base slot of the tree memory. Free slots below are windows.
 const MEMORY_SLOT: u16 = 15;
-/// Number of the shared segment that is the tree memory; those of clients are below.
+/// Number of the shared segment of the tree memory; segments of clients have lower numbers.
 const SEGMENT: u32 = 1 << 24;
 /// Most class routes of a geometry.
 const CLASSES: usize = 2;
@@ -48,7 +48,7 @@ const FIRST_COUNTER: usize = 64;
 const FIRST_BLOCK: usize = FIRST_COUNTER + TREE_ROUTES as usize * COUNTERS * 8;
 const MEMORY_BYTES: usize = FIRST_BLOCK + TREE_ROUTES as usize * LANES * BLOCK;
 
-/// Which routes and windows are free, one bit each. `&` gives what is free on both sides.
+/// Free routes and windows, one bit each. `&` gives those that are free on both sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CollnetShare {
     /// Class routes.
@@ -85,8 +85,8 @@ impl BitAnd for CollnetShare {
 pub struct CollnetChoice {
     /// Class route.
     pub class: Option<u8>,
-    /// Class route that shares long transfers with the first: the room of one for contributions is less than
-    /// what the memory's latency asks for.
+    /// Class route that shares long transfers with the first: the contributions in flight on one route do not cover the
+    /// latency of the memory.
     pub second: Option<u8>,
     /// Barrier route.
     pub barrier: Option<u8>,
@@ -95,7 +95,7 @@ pub struct CollnetChoice {
 }
 
 impl CollnetChoice {
-    /// The class routes, that for all transfers first.
+    /// The class routes; the first is for all transfers.
     pub(crate) fn classes(&self) -> impl Iterator<Item = u8> {
         let second = self.second.filter(|_| self.class.is_some());
         self.class.into_iter().chain(second)
@@ -108,7 +108,7 @@ impl CollnetChoice {
     }
 }
 
-/// How the nodes of the machine are numbered: dimension 0 fastest.
+/// Numbering of the nodes of the machine: dimension 0 fastest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeNumbers([u8; MAX_DIM]);
 
@@ -134,8 +134,8 @@ impl NodeNumbers {
     }
 }
 
-/// This node's part of the routes of one tree, taken: nobody else on the node gets them before they are given
-/// back by [`Instruction::CollnetRelease`](crate::Instruction::CollnetRelease).
+/// This node's part of the routes of one tree, reserved until they are given back by
+/// [`Instruction::CollnetRelease`](crate::Instruction::CollnetRelease).
 pub struct CollnetRoutes<P: Platform> {
     choice: CollnetChoice,
     member: Option<Member<P>>,
@@ -250,7 +250,7 @@ impl<P: Platform> Member<P> {
         let windows = (0..MEMORY_SLOT).filter(|s| choice.windows >> s & 1 != 0);
         let windows: Vec<u16> = windows.take(LANES).collect();
         for &slot in &windows {
-            // Nothing can be written before it is moved to a buffer.
+            // It admits no write before it is moved to a buffer.
             node.grant_slot(slot, &config(0)).map_err(set_up)?;
         }
         let mut fifos = Vec::new();
@@ -268,13 +268,13 @@ impl<P: Platform> Member<P> {
 }
 
 impl<P: Platform> CollnetRoutes<P> {
-    /// Which routes these are.
+    /// The routes.
     #[must_use]
     pub fn choice(&self) -> CollnetChoice {
         self.choice
     }
 
-    /// Injection FIFOs of the class routes and their numbers; none if this node is no member of any.
+    /// Injection FIFOs of the class routes and their numbers; empty if this node is not a member.
     pub(crate) fn fifos(&self) -> &[(Arc<InjectionFifo<P>>, u16)] {
         self.member.as_ref().map_or(&[], |member| &member.fifos)
     }
@@ -355,7 +355,7 @@ impl<P: Platform> CollnetRoutes<P> {
         self.choice.class.map_or(0, usize::from)
     }
 
-    /// Gives everything back. The injection FIFO is closed already.
+    /// Gives all routes back. The injection FIFO is closed already.
     pub(crate) fn release(&self, platform: &P) -> Result<(), Error> {
         locked(platform, |_| {
             let mut node = registers::node(platform)?;
@@ -390,7 +390,7 @@ pub(crate) fn enter_barriers<P: Platform>(platform: &P, routes: u16) -> Result<(
     Ok(registers::write(platform, BARRIER_ENTER, routes.into())?)
 }
 
-/// Takes the barriers that are over, of those of `routes`.
+/// Takes the finished barriers among `routes`.
 pub(crate) fn take_barriers<P: Platform>(platform: &P, routes: u16) -> Result<u16, Error> {
     let done = registers::read(platform, BARRIER_DONE)? & u64::from(routes);
     if done != 0 {
@@ -399,7 +399,7 @@ pub(crate) fn take_barriers<P: Platform>(platform: &P, routes: u16) -> Result<u1
     Ok(done as u16) // of the bits of `routes`
 }
 
-/// Works on the node's share while no other process of the node does.
+/// Works on the node's share under the lock of its processes.
 fn locked<P: Platform, R>(
     platform: &P,
     work: impl FnOnce(&P::Segment) -> Result<R, Error>,
@@ -478,8 +478,7 @@ fn is_slot_valid<P: Platform>(platform: &P, slot: u16) -> Result<bool, Error> {
     Ok(base_slot::ctrl::VALID.is_set(value))
 }
 
-/// The last injection FIFOs that nobody uses, as many as a geometry has class routes: contexts take theirs from
-/// the first on.
+/// The last unused injection FIFOs, as many as a geometry has class routes: contexts use the first ones.
 fn free_fifos<P: Platform>(platform: &P) -> Result<Vec<u16>, Error> {
     let parameters = *registers::node(platform)?.parameters();
     let count = parameters.injection_fifos * u16::from(parameters.groups);

@@ -18,12 +18,11 @@ use crate::transport::registers::Bus;
 /// Action at the end of a barrier.
 pub(crate) enum Then<P: Platform> {
     Call(Option<DoneId>),
-    /// Every member is ready for the broadcast on this class route, and the one that shares it: it starts, if it
-    /// is this node's.
+    /// Every member is ready for the broadcast on this class route and the one that shares it: starts it at its root.
     Broadcast(u8, Vec<Outgoing<P>>),
 }
 
-/// A part of a transfer: what has a lane of its own.
+/// A part of a transfer, which takes one lane.
 pub(crate) struct Part<P: Platform> {
     pub transfer: u64,
     pub op: CollOp,
@@ -36,9 +35,9 @@ pub(crate) struct Part<P: Platform> {
 
 /// Entry of the queue of a class route: members arrive at the barriers of a geometry in the same order.
 pub(crate) enum Waiting<P: Platform> {
-    /// For a lane.
+    /// A part that waits for a lane.
     Part(Part<P>),
-    /// For the parts before it.
+    /// A barrier that waits for the parts before it.
     Barrier(Option<DoneId>),
 }
 
@@ -47,9 +46,9 @@ pub(crate) struct Active<P: Platform> {
     pub number: u64,
     pub lane: usize,
     pub transfer: u64,
-    /// Contributions of the node that have not been read, unless a result tells.
+    /// Contributions of the node that have not been read; 0 where the result implies that.
     pub unread: usize,
-    /// The result is there, if the node receives it.
+    /// The result has landed, if the node receives it.
     pub landed: bool,
     /// Source of the contributions.
     pub from: Option<BufferRange<P::Buffer>>,
@@ -59,13 +58,13 @@ pub(crate) struct Active<P: Platform> {
 /// A class route in use.
 pub(crate) struct Use<P: Platform> {
     pub routes: Arc<CollnetRoutes<P>>,
-    /// To each class route.
+    /// One for each class route.
     pub lanes: Vec<Lane<P>>,
     pub waiting: VecDeque<Waiting<P>>,
     pub active: Vec<Active<P>>,
     /// Contributions in their order, from the first broadcast on that waits for its barrier: its entry is empty.
-    /// **Invariant:** those of a node go out in the order of the parts, or one that waits for other nodes would hold up
-    /// a broadcast that these wait for.
+    /// **Invariant:** contributions of a node leave in the order of the parts. Otherwise one that waits for other nodes
+    /// could hold up a broadcast that these wait for.
     pub held: VecDeque<Option<Vec<Outgoing<P>>>>,
     /// Parts so far with a block, and with a window: which lane is next.
     pub blocks: usize,
@@ -108,7 +107,7 @@ impl<P: Platform> Use<P> {
             outcome = outcome.and(lane.close(platform, node));
         }
         for part in self.active {
-            // They may still be read and written: leaked rather than given to somebody else.
+            // The buffers may still be read and written: leaked rather than reused.
             core::mem::forget((part.from, part.into));
         }
         outcome
@@ -122,7 +121,7 @@ impl<P: Platform> Use<P> {
         }
     }
 
-    /// Hands over the contributions of the first broadcast that waits, and those behind it.
+    /// Hands over the contributions of the first waiting broadcast, and the ones behind it.
     pub fn inject_broadcast(&mut self, platform: &P, outgoing: Vec<Outgoing<P>>) {
         self.held.pop_front();
         self.inject(platform, outgoing);
@@ -167,12 +166,12 @@ impl<P: Platform> Collnet<P> {
         }
     }
 
-    /// Whether nothing can be under way, for no route is in use.
+    /// Whether no route is in use, so that nothing is under way.
     pub fn is_unused(&self) -> bool {
         self.uses.is_empty() && self.barriers.is_empty()
     }
 
-    /// Whether nothing is under way, waits or has to be taken note of.
+    /// Whether nothing is under way, waiting or completed and unseen.
     pub fn is_idle(&self) -> bool {
         let rests = |lane: &Lane<P>| lane.in_flight() + lane.waiting() == 0;
         let empty = |used: &Use<P>| used.waiting.is_empty() && used.lanes.iter().all(rests);

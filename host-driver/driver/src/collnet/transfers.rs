@@ -20,8 +20,8 @@ use crate::transport::registers;
 use crate::upcalls::{Upcalls, deliver};
 
 impl<P: Platform> Collnet<P> {
-    /// Enters a barrier, or has it wait for what its members do before on the route: the barriers before it, and
-    /// those of broadcasts that wait for a lane.
+    /// Enters a barrier, or queues it behind earlier uses of the route: earlier barriers, and those of broadcasts that
+    /// wait for a lane.
     pub fn start_barrier(
         &mut self,
         io: &mut Io<P>,
@@ -112,7 +112,7 @@ impl<P: Platform> Collnet<P> {
         self.start_parts(io, route)
     }
 
-    /// Starts what waits on a route, in its order, as far as lanes are free.
+    /// Starts the waiting entries of a route in order, as far as lanes are free.
     fn start_parts(&mut self, io: &mut Io<P>, route: u8) -> Result<(), Fault> {
         while let Some(used) = self.uses.get_mut(&route) {
             let lane = match used.waiting.front() {
@@ -161,8 +161,8 @@ impl<P: Platform> Collnet<P> {
         let routes = &used.routes;
         let (slot, offset, counter) = routes.place(lane);
         if let Some(into) = &part.into {
-            // Before this node lets the others send: they do so when it has contributed, or entered the
-            // barrier of a broadcast.
+            // Before the other nodes can send: they send after this node has contributed or has entered the barrier of
+            // a broadcast.
             routes.set_counter(platform, lane, part.bytes as u64)?;
             if let Some(address) = into.address().filter(|_| lane >= LANES) {
                 routes.move_window(platform, lane, address, part.bytes)?;
@@ -175,7 +175,7 @@ impl<P: Platform> Collnet<P> {
             true => part.bytes.div_ceil(2).next_multiple_of(MAX_PAYLOAD_BYTES),
             false => part.bytes,
         };
-        // A result holds every contribution, this one too: who gets it need not ask whether that has been read.
+        // A result holds every contribution: a node that receives it knows that its own has been read.
         let waits = part.into.is_none();
         let mut outgoing = Vec::new();
         if let Some(from) = &part.from {
@@ -232,7 +232,7 @@ impl<P: Platform> Collnet<P> {
         }
     }
 
-    /// A contribution has been read, or refused.
+    /// Notes that a contribution has been read or refused.
     pub fn contributed(
         &mut self,
         io: &mut Io<P>,
@@ -274,11 +274,11 @@ impl<P: Platform> Collnet<P> {
             }
             None => Ok(()),
         };
-        // No event tells that its lane is free.
+        // No event announces that its lane is free.
         self.start_parts(io, route).and(delivered)
     }
 
-    /// Looks for barriers that are over and for results that have arrived; returns how many.
+    /// Looks for finished barriers and results; returns how many.
     pub fn poll(&mut self, io: &mut Io<P>, up: &mut impl Upcalls<P>) -> Result<usize, Fault> {
         if self.is_unused() {
             return Ok(0);
@@ -328,14 +328,14 @@ impl<P: Platform> Collnet<P> {
         outcome.map(|()| over.count_ones() as usize)
     }
 
-    /// The parts of a route whose result has arrived by now; short ones are copied to where they belong.
+    /// The parts of a route whose result has arrived; short results are copied to their destination.
     fn landed(&mut self, io: &mut Io<P>, route: u8) -> Result<Vec<u64>, Fault> {
         let core = Arc::clone(&io.core);
         let platform = &core.platform;
         let Some(used) = self.uses.get_mut(&route) else {
             return Ok(Vec::new());
         };
-        // Contributions for which no part waits are taken note of when there is time.
+        // Contributions without a waiting part are polled when the route is idle.
         let idle = used.active.is_empty();
         for lane in &mut used.lanes {
             if lane.awaits() || idle && lane.in_flight() > 0 {
@@ -360,7 +360,7 @@ impl<P: Platform> Collnet<P> {
         Ok(landed)
     }
 
-    /// Makes the context the user of a node's part of routes.
+    /// Makes the context the user of this node's part of routes.
     fn admit(&mut self, io: &mut Io<P>, routes: &Arc<CollnetRoutes<P>>) -> Result<(), Fault> {
         let platform = io.platform();
         let mut events = io.events() | event::BARRIER;

@@ -1,4 +1,4 @@
-//! The word for all of something.
+//! The word `"all"` of configuration files.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! Why a configuration cannot be used.
+//! Errors of configurations.
 
 use core::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::error::Error;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// No TOML, or not the fields that belong there; the message names line and column.
+    /// Invalid TOML or unknown fields; the message names line and column.
     #[error("{file}: {source}")]
     Toml {
         /// The file.
@@ -19,7 +19,7 @@ pub enum ConfigError {
         #[source]
         source: toml::de::Error,
     },
-    /// A field with a value that makes no sense.
+    /// A field with an invalid value.
     #[error("{file}:{line}: {field} is {value}, expected {expected}")]
     Field {
         /// The file.
@@ -63,7 +63,7 @@ pub enum ConfigError {
         /// Why.
         source: Box<Error>,
     },
-    /// The machine's nodes have not what a client needs.
+    /// The machine's nodes lack resources of a client.
     #[error("{file}:{line}: {source}")]
     Room {
         /// The file.
@@ -91,7 +91,7 @@ pub enum ConfigError {
         needs: Range<u64>,
         /// The client before it.
         other: Box<str>,
-        /// Numbers that that one has.
+        /// Numbers of the earlier client.
         has: Range<u64>,
         /// The node.
         node: Coord,

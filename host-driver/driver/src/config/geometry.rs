@@ -14,22 +14,22 @@ use super::error::ConfigError;
 /// A geometry for collectives, as the file gives it (EP-7, EP-8).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeometryConfig {
-    /// File and line where it stands, for errors.
+    /// Its file and line, for errors.
     pub place: String,
     /// Its name.
     pub name: String,
-    /// Number that tells the geometries of a client apart.
+    /// Number of the geometry, different for each of a client.
     pub number: u16,
     /// Members.
     pub members: GeometryMembers,
-    /// For each collective named, the algorithms to use, the best first.
+    /// For each named collective, the algorithms to use, best first.
     pub algorithms: BTreeMap<String, AlgorithmList>,
 }
 
 /// The algorithms that a file gives for a collective (EP-8).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlgorithmList {
-    /// File and line where it stands, for errors.
+    /// Its file and line, for errors.
     pub place: String,
     /// The algorithms, the best first.
     pub algorithms: Vec<AlgorithmConfig>,
@@ -38,18 +38,18 @@ pub struct AlgorithmList {
 /// An algorithm in such a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlgorithmConfig {
-    /// File and line where it stands, for errors.
+    /// Its file and line, for errors.
     pub place: String,
     /// Its name.
     pub name: String,
-    /// When it is to be chosen; `None` leaves that to the collectives.
+    /// Condition of its choice; `None` leaves that to the collectives.
     pub when: Option<Vec<ConditionConfig>>,
 }
 
 /// A condition of an algorithm.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConditionConfig {
-    /// File and line where it stands, for errors.
+    /// Its file and line, for errors.
     pub place: String,
     /// Its name.
     pub name: String,
@@ -83,7 +83,7 @@ pub enum GeometryMembers {
         /// Contexts of each task.
         contexts: u8,
     },
-    /// The same of tasks `first` to `last`.
+    /// Contexts `0..contexts` of tasks `first` to `last`.
     Range {
         /// First task.
         first: u32,
@@ -92,7 +92,7 @@ pub enum GeometryMembers {
         /// Contexts of each task.
         contexts: u8,
     },
-    /// The same of the tasks listed.
+    /// Contexts `0..contexts` of the listed tasks.
     Tasks {
         /// The tasks.
         tasks: Vec<u32>,
@@ -128,7 +128,7 @@ impl<'de> Deserialize<'de> for FileAlgorithm {
     }
 }
 
-/// Reads a [`FileAlgorithm`]. What is read without knowing its type beforehand would lose its line.
+/// Reads a [`FileAlgorithm`] by hand: an untagged enum would lose its line.
 struct AlgorithmVisitor;
 
 impl<'de> Visitor<'de> for AlgorithmVisitor {
@@ -158,7 +158,7 @@ impl<'de> Visitor<'de> for AlgorithmVisitor {
     }
 }
 
-/// Which tasks of the client are in a geometry.
+/// Tasks of the client in a geometry.
 #[derive(Deserialize)]
 #[serde(
     untagged,
@@ -170,7 +170,7 @@ enum FileGeometryTasks {
     Range { first: u32, last: u32 },
 }
 
-/// Lines of what a geometry says of its members.
+/// Lines of the members of a geometry.
 #[derive(Debug)]
 pub(super) struct MemberLines {
     /// Of the tasks or endpoints.
@@ -180,7 +180,7 @@ pub(super) struct MemberLines {
 }
 
 impl FileGeometry {
-    /// Where the members stand in the text; `line` says on which line a place is, and `place` is the geometry's.
+    /// Lines of the members; `line` maps a place in the text to its line, and `place` is that of the geometry.
     pub fn lines(&self, place: usize, line: impl Fn(usize) -> usize) -> MemberLines {
         let tasks = self.tasks.as_ref().map(|tasks| tasks.span().start);
         let endpoints = self.endpoints.as_ref().map(|list| list.span().start);
@@ -191,7 +191,7 @@ impl FileGeometry {
         }
     }
 
-    /// The geometry that stands at `place` of the text.
+    /// The geometry at `place` of the text.
     ///
     /// # Errors
     /// [`ConfigError::Field`].
@@ -248,7 +248,7 @@ impl FileGeometry {
     }
 }
 
-/// The algorithms that a file gives for a collective; `line` says on which line a place of the text is.
+/// The algorithms that a file gives for a collective; `line` maps a place in the text to its line.
 fn algorithm_list(
     (file, line): (&str, &impl Fn(usize) -> usize),
     list: Spanned<Vec<Spanned<FileAlgorithm>>>,
@@ -296,7 +296,7 @@ fn algorithm_list(
 }
 
 impl GeometryConfig {
-    /// Refuses a geometry without members, or with some that a client of so many tasks and contexts does not have.
+    /// Refuses a geometry without members, or with members beyond the tasks and contexts of the client.
     ///
     /// # Errors
     /// [`ConfigError::Field`].

@@ -111,7 +111,7 @@ impl<P: Platform, T: Clone> Request<P, T> {
             outcome.clone_from(&lock(&self.outcome));
             outcome.is_some()
         })?;
-        // There is one: the loop has ended.
+        // The value exists: the loop has ended.
         outcome.map_or(Err(Error::Destroyed), |outcome| Ok(outcome?))
     }
 }

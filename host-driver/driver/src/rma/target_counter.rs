@@ -125,7 +125,7 @@ impl<P: Platform> TargetCounter<P> {
         Ok(self.memory()?.write(0, &bytes.to_le_bytes())?)
     }
 
-    /// Bytes that are to come.
+    /// Outstanding bytes.
     ///
     /// # Errors
     /// Errors of the memory.
