@@ -15,9 +15,9 @@ use crate::task::{Destination, TaskId, TaskLocation};
 
 /// Something is under way.
 const BUSY: u32 = 0;
-/// The thread that advances looks whether nothing is.
+/// The advancing thread tests whether anything is under way.
 const COMING_TO_REST: u32 = 1;
-/// Nothing is under way: what a turn of `advance` does is to look for packets.
+/// Nothing is under way: a turn of `advance` only looks for packets.
 const AT_REST: u32 = 2;
 
 /// The part of a context that posting threads and the engine both see.
@@ -29,8 +29,8 @@ pub(crate) struct Core<P: Platform> {
     pub cookies: Mutex<CookieTable<P>>,
     /// Reasons for the next turn of `advance` to look at more than packets.
     pub attention: Attention,
-    /// Whether something is under way: [`BUSY`], [`COMING_TO_REST`] or [`AT_REST`]. The latter two are set by the thread
-    /// that advances, the first by whoever begins something.
+    /// Whether something is under way: [`BUSY`], [`COMING_TO_REST`] or [`AT_REST`]. The latter two are set by the
+    /// advancing thread, the first by the thread that begins something.
     rest: AtomicU32,
 }
 
@@ -46,7 +46,7 @@ impl<P: Platform> Core<P> {
         }
     }
 
-    /// Tells the platform what has happened in this context.
+    /// Notes an event of this context on the platform.
     #[inline(always)]
     pub fn note(&self, note: impl FnOnce(Context) -> Note) {
         self.platform.note(note(self.info.endpoint.into()));
@@ -62,7 +62,7 @@ impl<P: Platform> Core<P> {
         self.info.endpoint.context
     }
 
-    /// Where an endpoint is.
+    /// Place of an endpoint.
     ///
     /// # Errors
     /// [`Error::UnknownTask`], [`Error::UnknownContext`].
@@ -71,7 +71,7 @@ impl<P: Platform> Core<P> {
         self.layout.config.tasks.place(peer.task, peer.context)
     }
 
-    /// Where an endpoint is, as descriptors name it.
+    /// Place of an endpoint, as descriptors name it.
     ///
     /// # Errors
     /// As [`place`](Self::place).
@@ -83,7 +83,7 @@ impl<P: Platform> Core<P> {
             .destination(peer.task, peer.context)
     }
 
-    /// Where an endpoint that a program names is: one of this client that there is.
+    /// Place of an endpoint that a program names, which must be an existing one of this client.
     ///
     /// # Errors
     /// [`Error::ForeignEndpoint`], [`Error::UnknownTask`], [`Error::UnknownContext`].
@@ -110,17 +110,17 @@ impl<P: Platform> Core<P> {
         self.rest.load(Ordering::Acquire) == AT_REST
     }
 
-    /// Something begins.
+    /// Leaves rest: something begins.
     #[inline]
     pub fn leave_rest(&self) {
         self.rest.store(BUSY, Ordering::Release);
     }
 
-    /// Rests from now on if `nothing` is under way, operations that wait for an acknowledgement counted; says
-    /// whether it does.
+    /// Comes to rest if `nothing` is under way, given the number of operations that wait for an acknowledgement;
+    /// returns whether it does.
     pub fn come_to_rest(&self, nothing: impl FnOnce(usize) -> bool) -> bool {
         self.rest.swap(COMING_TO_REST, Ordering::AcqRel);
-        // Nobody expects another acknowledgement meanwhile.
+        // The lock keeps other threads from expecting an acknowledgement meanwhile.
         let cookies = lock(&self.cookies);
         let rests = nothing(cookies.len());
         let (order, failed) = (Ordering::AcqRel, Ordering::Acquire);
@@ -132,7 +132,7 @@ impl<P: Platform> Core<P> {
         settled(if rests { AT_REST } else { BUSY }).is_ok() && rests
     }
 
-    /// Remembers what waits for an acknowledgement, and returns its cookie.
+    /// Remembers an operation that waits for an acknowledgement; returns its cookie.
     pub fn remember(&self, pending: Pending<P>) -> u32 {
         let mut cookies = lock(&self.cookies);
         self.leave_rest();

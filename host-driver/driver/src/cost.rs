@@ -1,18 +1,17 @@
-//! Software costs: how many instructions each operation of the driver takes.
+//! Software costs: the instructions of each operation of the driver.
 
 use core::num::NonZeroU32;
 
 use serde::Deserialize;
 
-/// Bytes that one [`Op::CopyChunk`] stands for.
+/// Bytes of one [`Op::CopyChunk`].
 pub const COPY_CHUNK: usize = 32;
 
 /// Declares the operations: name, key in the table, and what it is.
 macro_rules! operations {
     ($($name:ident $key:ident $text:literal,)*) => {
-        /// An operation of the driver that takes processor time.
-        /// [`Platform::charge`](crate::Platform::charge) is called with it; [`CostTable`] says what it
-        /// costs.
+        /// An operation of the driver that takes processor time. [`Platform::charge`](crate::Platform::charge) is
+        /// called with it; [`CostTable`] has its cost.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Op {
             $(#[doc = $text] $name,)*
@@ -39,8 +38,7 @@ macro_rules! operations {
             }
         }
 
-        /// Instructions per operation. Every entry must be there and none may be zero: software is never
-        /// free.
+        /// Instructions per operation. Every entry must be given and positive: software is never free.
         #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
         #[serde(try_from = "Entries")]
         pub struct CostTable {
@@ -59,7 +57,7 @@ macro_rules! operations {
         impl TryFrom<Entries> for CostTable {
             type Error = String;
 
-            /// Refuses a table with entries missing, and names them all.
+            /// Refuses a table with missing entries, and names them all.
             fn try_from(entries: Entries) -> Result<Self, String> {
                 let missing: Vec<&str> = [$((stringify!($key), entries.$key.is_none()),)*]
                     .into_iter()
@@ -85,7 +83,7 @@ macro_rules! operations {
                 }
             }
 
-            /// The same with an operation that costs nothing: to see what it costs a program. No file can ask for it.
+            /// The table with one operation free, to see its share of a program's time. No file can ask for it.
             #[must_use]
             pub fn with_free(self, op: Op) -> Self {
                 Self {
@@ -161,8 +159,8 @@ pub struct CostTableError {
 }
 
 impl CostTable {
-    /// The text of the table that comes with the driver, `host-driver/driver/cost-table.toml`. Its head says where
-    /// its numbers come from; `make cost-table` writes one that is measured on the compiled driver.
+    /// The text of the driver's table, `host-driver/driver/cost-table.toml`. Its head gives the source of its numbers;
+    /// `make cost-table` measures the compiled driver and writes it.
     pub const DEFAULT_TOML: &str = include_str!("../cost-table.toml");
 
     /// Parses a table in TOML; `name` is the file named in errors.

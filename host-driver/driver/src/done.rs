@@ -6,13 +6,13 @@ use core::num::NonZeroU32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DoneId {
     slot: u32,
-    /// Tells the users of a slot apart.
+    /// Serial number of the use of the slot.
     serial: NonZeroU32,
 }
 
 /// The done callbacks of a context that have not been called.
 ///
-/// **Invariant:** a callback is taken out once, so it is called once, whoever names it again.
+/// **Invariant:** a callback is taken out once, so it is called once, however often its number is used.
 #[derive(Debug)]
 pub(crate) struct DoneTable<F> {
     slots: Vec<Slot<F>>,
@@ -51,7 +51,7 @@ impl<F> DoneTable<F> {
                 serial: place.serial,
             };
         }
-        // Each slot takes memory: there are less than 2^32.
+        // Slots take memory: fewer than 2^32 exist.
         let slot = self.slots.len() as u32;
         let serial = NonZeroU32::MIN;
         self.slots.push(Slot { serial, entry });

@@ -31,13 +31,13 @@ impl Endpoint {
         self.client
     }
 
-    /// The task addressed.
+    /// Task of the endpoint.
     #[must_use]
     pub fn task(self) -> TaskId {
         self.task
     }
 
-    /// Offset of the context addressed among the contexts of the task.
+    /// Offset of its context among the contexts of the task.
     #[must_use]
     pub fn context_offset(self) -> u8 {
         self.context

@@ -1,7 +1,7 @@
 //! Engine of a context, which `advance` runs: its FIFOs, the protocols over them, and the messages that are arriving.
 //!
-//! [`turn`] is the only loop: what the hardware has done goes to the protocol that it concerns, the protocol sends
-//! through [`Io`] or ends an operation, and [`Upcalls`](crate::upcalls::Upcalls) calls who waits for it.
+//! [`turn`] is the only loop: events of the hardware go to their protocol, the protocol sends through [`Io`] or ends an
+//! operation, and [`Upcalls`](crate::upcalls::Upcalls) calls its done callback.
 
 mod close;
 mod end;
@@ -42,7 +42,7 @@ pub(crate) struct Engine<P: Platform> {
     io: Io<P>,
     remote_get: RemoteGetFifo<P>,
     reception: ReceptionFifo<P>,
-    /// From contexts of the node, of a client that has them share memory.
+    /// Messages of contexts of the node, for a client that has them share memory.
     inbox: Option<Inbox<P>>,
     /// The node's endpoint table, until the context is destroyed.
     table: Option<Arc<EndpointTable<P>>>,
@@ -56,7 +56,7 @@ pub(crate) struct Engine<P: Platform> {
     fences: Fences,
     refusals: Refusals<P>,
     collnet: Collnet<P>,
-    /// The last turns may have changed what follows, and [`unfinished`](Self::unfinished).
+    /// The last turns may have changed the following fields, and [`unfinished`](Self::unfinished).
     changed: bool,
     /// Result of [`can_start`](Self::can_start) then.
     startable: bool,
@@ -76,11 +76,11 @@ pub(crate) struct Engine<P: Platform> {
     since_completions: u32,
     /// Polls in a row that found nothing.
     idle_polls: u32,
-    /// Where packets have come from.
+    /// Origins of recent packets.
     origins: Origins,
     /// Payload of a packet while it is handled.
     payload: Box<[u8]>,
-    /// Empty between turns; keeps its memory.
+    /// Empty between turns; its memory is reused.
     landed: Vec<Landed>,
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    /// The error, with what has been posted besides.
+    /// The error, with `posted` instructions.
     pub fn error(self, posted: usize) -> Error {
         Error::WorkLeft {
             posted,
@@ -125,7 +125,7 @@ impl<P: Platform> Engine<P> {
         (!nothing).then_some(left)
     }
 
-    /// Whether nothing is left, `unacknowledged` sends and puts among what may be.
+    /// Whether nothing is left, given the number of `unacknowledged` sends and puts.
     pub fn is_at_rest(&self, unacknowledged: usize) -> bool {
         // Tests the most likely cases first.
         unacknowledged == 0
@@ -192,7 +192,7 @@ impl<P: Platform> Engine<P> {
         self.acks.stats()
     }
 
-    /// Bytes that fences keep.
+    /// Bytes of the state of fences.
     pub fn fence_bytes(&self) -> usize {
         self.fences.bytes() + self.gets.fence_bytes()
     }
@@ -217,7 +217,7 @@ impl<P: Platform> Engine<P> {
         }
     }
 
-    /// The messages that are arriving, and what they use.
+    /// The arriving messages, and the parts that they use.
     fn assemblies<'a, U>(&'a mut self, up: &'a mut U) -> (&'a mut Assemblies<P>, AmIo<'a, P, U>) {
         let am = AmIo {
             io: &mut self.io,
@@ -228,7 +228,7 @@ impl<P: Platform> Engine<P> {
         (&mut self.assemblies, am)
     }
 
-    /// The gets, beside what active messages use.
+    /// The gets, and the parts that active messages use.
     fn gets<'a, U>(&'a mut self, up: &'a mut U) -> (&'a mut Gets<P>, AmIo<'a, P, U>) {
         let am = AmIo {
             io: &mut self.io,
@@ -239,7 +239,7 @@ impl<P: Platform> Engine<P> {
         (&mut self.gets, am)
     }
 
-    /// The fences, and what they use.
+    /// The fences, and the parts that they use.
     fn fences(&mut self) -> (&mut Fences, FenceIo<'_, P>) {
         let with = FenceIo {
             io: &mut self.io,

@@ -34,7 +34,7 @@ pub enum Error {
     /// A range leaves its buffer.
     #[error(transparent)]
     Range(#[from] RangeError),
-    /// A value does not fit into a descriptor or header, or a packet in a reception FIFO is none.
+    /// A value that does not fit into a descriptor or header, or a malformed packet in a reception FIFO.
     #[error("packet or descriptor: {0}")]
     Layout(#[from] LayoutError),
     /// A task that is not in the client's task list.
@@ -45,7 +45,7 @@ pub enum Error {
         /// Tasks in the list.
         tasks: usize,
     },
-    /// A task that stands more than once in the group of a communicator.
+    /// A task that occurs more than once in the group of a communicator.
     #[error("communicator {comm}: {task} is in its group twice")]
     GroupTask {
         /// The communicator.
@@ -87,7 +87,7 @@ pub enum Error {
         /// The offset.
         offset: u8,
     },
-    /// A context of this node that does not exist, or not any more (shared memory).
+    /// A context of this node that does not exist, or no longer exists (shared memory).
     #[error("context {offset} of {task} is not open on this node")]
     ContextNotOpen {
         /// Its task.
@@ -111,7 +111,7 @@ pub enum Error {
         /// Client of the endpoint.
         found: u8,
     },
-    /// A node has not enough of a resource for its processes.
+    /// A node with too little of a resource for its processes.
     #[error(
         "client `{client}`: {what} {first}..{end} are needed for {processes} processes with {contexts} contexts, the node has {available}"
     )]
@@ -131,7 +131,7 @@ pub enum Error {
         /// How many the node has.
         available: u32,
     },
-    /// A client configuration value that makes no sense.
+    /// An invalid value of a client configuration.
     #[error("client `{client}`: {field} is {value}, expected {expected}")]
     Config {
         /// Name of the client.
@@ -143,7 +143,7 @@ pub enum Error {
         /// Expected value.
         expected: &'static str,
     },
-    /// Contexts of a task that cannot live on the node named.
+    /// Contexts of a task that cannot live on the given node.
     #[error(
         "contexts {first}..{end} of {task} cannot live on node {node}: expected at least one, from 1 on, none of \
          which lives elsewhere, and a node where the task has no process"
@@ -193,7 +193,7 @@ pub enum Error {
     /// More tasks than a task number can name.
     #[error("more than 2^32 - 1 tasks")]
     TooManyTasks,
-    /// A message longer than a header can say.
+    /// A message longer than a header can hold.
     #[error("message of {bytes} bytes, expected at most {}", u32::MAX)]
     MessageLength {
         /// Bytes of the message.
@@ -236,7 +236,7 @@ pub enum Error {
     /// The receive was cancelled before a message matched it.
     #[error("the receive was cancelled")]
     Cancelled,
-    /// Asked for something that the protocols of this driver do not do.
+    /// An operation that the protocols of this driver do not support.
     #[error("not supported: {what}")]
     Unsupported {
         /// Operation that was requested.
@@ -298,7 +298,7 @@ pub enum Error {
         /// Bytes of the word.
         width: usize,
     },
-    /// A result of a read-modify-write that has not the size of its word.
+    /// A result buffer of a read-modify-write with another size than the word.
     #[error("result of {bytes} bytes for a read-modify-write of {width} bytes")]
     RmwResult {
         /// Bytes of the result.
@@ -325,7 +325,7 @@ pub enum Error {
         /// Slots of the process.
         slots: usize,
     },
-    /// Bytes that are no memory region.
+    /// Bytes that do not encode a memory region.
     #[error(
         "encoded memory region: {field} is {value:#x}, expected 0 in the bits that have no meaning"
     )]
@@ -335,7 +335,7 @@ pub enum Error {
         /// Its value.
         value: u64,
     },
-    /// Data that is to be read as elements of a type, and is not a whole number of them.
+    /// Data to be read as elements of a type that is not a whole number of them.
     #[error("{bytes} bytes of data, expected a multiple of {element}, the bytes of an element")]
     ElementLength {
         /// Bytes of the data.
@@ -343,7 +343,7 @@ pub enum Error {
         /// Bytes of an element.
         element: usize,
     },
-    /// A byte counter that waits for bytes already.
+    /// A byte counter that is armed already.
     #[error("the byte counter waits for bytes already, expected one at zero")]
     CounterArmed,
     /// A byte counter of another node than the endpoint's.
@@ -356,7 +356,7 @@ pub enum Error {
         /// Task of the endpoint.
         destination: TaskId,
     },
-    /// Bytes that are no [`RemoteCounter`](crate::RemoteCounter).
+    /// Bytes that do not encode a [`RemoteCounter`](crate::RemoteCounter).
     #[error(
         "encoded byte counter: {field} is {value:#x}, expected 0 in the bits that have no meaning"
     )]
@@ -366,7 +366,7 @@ pub enum Error {
         /// Its value.
         value: u64,
     },
-    /// The counters of a context lie where no put can name them.
+    /// The counters of a context lie beyond the addresses that puts can name.
     #[error("counters at bytes {offset}..{} of their slot, expected below 2^25: create contexts first", .offset + *.bytes as u64)]
     CounterReach {
         /// Byte offset in the slot.
@@ -388,7 +388,7 @@ pub enum Error {
         /// Expected value.
         expected: &'static str,
     },
-    /// An acknowledgement of something that waits for none: it came twice, or was never asked for.
+    /// An acknowledgement without a waiting operation: it came twice, or was never requested.
     #[error("acknowledgement {cookie} from {origin}: nothing waits for it")]
     UnknownCookie {
         /// Sender.
@@ -396,7 +396,7 @@ pub enum Error {
         /// The cookie.
         cookie: u32,
     },
-    /// The node of the peer refused what a get asked for.
+    /// The node of the peer refused the request of a get.
     #[error("the node of {peer} refused a get: {}", Reason(.reason))]
     RemoteRefused {
         /// The peer.
@@ -415,13 +415,13 @@ pub enum Error {
         /// Why, or the code if it has no meaning.
         reason: Result<ErrorReason, u8>,
     },
-    /// The node of this task refused data of a get: what has not come will not.
+    /// The node of this task refused data of a get: the missing data will not come.
     #[error("the own node refused data of a get from {peer}")]
     GetDataRefused {
         /// Task that holds the data.
         peer: TaskId,
     },
-    /// Data of gets was refused so often that the context has no byte counter left that nothing lowers.
+    /// Data of gets was refused so often that the context has no safe byte counter left.
     #[error("no byte counter is left: data of so many gets has been refused")]
     NoCounters,
     /// A descriptor that arrived by remote get was refused; its requester has been told if it is known.
@@ -438,14 +438,14 @@ pub enum Error {
         /// The peer.
         peer: TaskId,
     },
-    /// A peer has not got the data of a message.
+    /// A peer that has not received the data of a message.
     #[error("{peer} could not fetch the data of a message: it has not been received")]
     NotFetched {
         /// The peer.
         peer: TaskId,
     },
-    /// The node of the peer refused puts: this one, or some before this fence. Or so many packets of anybody that
-    /// it does not know whose they were.
+    /// The node of the peer refused puts: this one, or some before this fence. Or it refused more packets than it can
+    /// attribute.
     #[error("the node of {peer} refused puts: they have not been carried out")]
     PutsRefused {
         /// The peer.
@@ -488,7 +488,7 @@ pub enum Error {
         /// The identifier.
         id: u8,
     },
-    /// A put that is to be told by a dispatch identifier without callback; its data is in memory.
+    /// A put for a dispatch identifier without callback; its data is in memory.
     #[error(
         "put of {length} bytes from {origin} for dispatch identifier {id}, which has no callback for puts"
     )]
@@ -532,7 +532,7 @@ pub enum Error {
         /// Expected value.
         expected: u64,
     },
-    /// A register of a FIFO went where it cannot go: the hardware or its set-up is broken.
+    /// A register of a FIFO with an impossible value: the hardware or its set-up is broken.
     #[error("{register} of FIFO {fifo} is {value:#x}: {reason}")]
     Register {
         /// The register.
@@ -554,7 +554,7 @@ pub enum Error {
     },
 }
 
-/// An [`Error`] on its way out of the driver: a word, which costs nothing to pass on where there is none.
+/// A boxed [`Error`]: results of inner functions have the size of a word.
 pub(crate) type Fault = Box<Error>;
 
 impl From<Fault> for Error {
@@ -563,7 +563,7 @@ impl From<Fault> for Error {
     }
 }
 
-/// Errors that become a [`Fault`] at once.
+/// Errors that convert into a [`Fault`].
 macro_rules! faults {
     ($($cause:ty),*) => {
         $(impl From<$cause> for Fault {

@@ -17,22 +17,22 @@ use crate::transport::registers::{self, Bus};
 use crate::transport::shared_memory::{Message, SharedLane};
 use crate::transport::wire::{Bytes, ControlMessage};
 
-/// The ways out of a context, and what has completed on them.
+/// The send paths of a context, and completions on them.
 pub(crate) struct Io<P: Platform> {
     pub core: Arc<Core<P>>,
     pub lanes: Arc<Lanes<P>>,
-    /// To contexts of the node, of a client that has them share memory.
+    /// To contexts of the node, for a client that has them share memory.
     pub shared: Option<SharedLane<P>>,
-    /// Of a client that asks for them.
+    /// For a client that uses them.
     pub flows: Option<Flows<P>>,
-    /// Completed and not handed to who waits for it. Empty between turns; keeps its memory.
+    /// Completed and not handed to who waits for it. Empty between turns; its memory is reused.
     pub completed: Vec<Completed>,
     /// Events that wake the context, besides errors.
     events: u64,
 }
 
 impl<P: Platform> Io<P> {
-    /// The ways out of a context that `events` wake.
+    /// The send paths of a context that `events` wake.
     pub fn new(
         core: &Arc<Core<P>>,
         lanes: Arc<Lanes<P>>,
@@ -84,7 +84,7 @@ impl<P: Platform> Io<P> {
         )
     }
 
-    /// Sends a message of the driver's own, with which nothing ends.
+    /// Sends a control message with which no operation ends.
     ///
     /// # Errors
     /// As [`send_message`](Self::send_message).
@@ -97,7 +97,7 @@ impl<P: Platform> Io<P> {
         self.send_own(peer, kind, payload, Finish::Control)
     }
 
-    /// Sends a message of the driver's own: at once where it need not wait for others.
+    /// Sends a control message: at once where it need not wait for others.
     ///
     /// # Errors
     /// As [`send_message`](Self::send_message).
@@ -176,7 +176,7 @@ impl<P: Platform> Io<P> {
         Ok(())
     }
 
-    /// Sends an operation that concerns `peer` to its node, behind what was sent there before it.
+    /// Sends an operation to the node of `peer`, behind earlier ones.
     #[inline(always)]
     pub fn transmit(&mut self, peer: Endpoint, outgoing: Outgoing<P>) {
         match &mut self.flows {
@@ -196,10 +196,10 @@ impl<P: Platform> Io<P> {
         shared || self.lanes.blocked()
     }
 
-    /// Gives everything up that has not completed.
+    /// Gives up all that has not completed.
     ///
     /// # Errors
-    /// The first error; everything has been closed nevertheless.
+    /// The first error; all parts have been closed nevertheless.
     pub fn close(&mut self, node: &mut Node<Bus<P>>) -> Result<(), Fault> {
         self.shared = None;
         let mut outcome = self.lanes.close(node);

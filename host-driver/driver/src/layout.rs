@@ -15,7 +15,7 @@ use crate::sync::Arc;
 use crate::task::{Destination, TaskId, TaskLocation};
 use crate::task_map::TaskMap;
 
-/// How to create a client.
+/// Parameters of a client.
 #[derive(Debug, Clone)]
 pub struct ClientConfig {
     /// Name, for errors and logs.
@@ -24,30 +24,30 @@ pub struct ClientConfig {
     pub id: u8,
     /// The client's task list.
     pub tasks: Arc<TaskMap>,
-    /// Which of them this process is.
+    /// Task of this process.
     pub task: TaskId,
     /// Contexts of every task, 1 to 255.
     pub contexts: u8,
     /// The share of every node.
     pub resources: Resources,
-    /// Most bytes of data that a send carries itself (eager); above, the destination fetches them
-    /// (rendezvous). 0: always rendezvous, but for no data at all.
+    /// Most bytes of data that travel with a send (eager); longer data is fetched by the destination (rendezvous). 0:
+    /// always rendezvous, except for no data.
     pub eager_limit: usize,
-    /// When contexts acknowledge what they have received.
+    /// Time of acknowledgements of received messages.
     pub ack: AckConfig,
-    /// How messages go between contexts of one node; equal in all tasks.
+    /// Path of messages between contexts of one node; equal in all tasks.
     pub same_node: SameNode,
-    /// How traffic that has to stay in order goes between nodes.
+    /// Routing of ordered traffic between nodes.
     pub ordered: Ordered,
 }
 
-/// How messages go between contexts of one node, a context to itself included (HW-7). What is sent, in
-/// which order it arrives and which callbacks run is the same. Puts, gets, read-modify-writes, and the
-/// data that a rendezvous fetches, are moved by the DMA engine in either case.
+/// Path of messages between contexts of one node, from a context to itself too (HW-7). Order of arrival and callbacks
+/// do not depend on it. Puts, gets, read-modify-writes, and the data of a rendezvous are moved by the DMA engine in
+/// either case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SameNode {
-    /// Through the DMA engine, which loops back what is for its own node.
+    /// Through the DMA engine, which loops messages for its own node back.
     #[default]
     Loopback,
     /// By processor copies through rings in the node's shared memory.
@@ -57,7 +57,7 @@ pub enum SameNode {
 /// The default of [`ClientConfig::eager_limit`], bytes.
 pub const DEFAULT_EAGER_LIMIT: usize = 4096;
 
-/// Which resources a context has: the answer of [`Context::query`](crate::Context::query).
+/// Resources of a context: the result of [`Context::query`](crate::Context::query).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContextInfo {
     /// The endpoint that leads here.
@@ -72,12 +72,12 @@ pub struct ContextInfo {
     pub wake_group: u8,
 }
 
-/// The layout of a client: where its tasks are, and which resources each of their contexts has on its node.
+/// The layout of a client: the places of its tasks, and the resources of each of their contexts on its node.
 #[derive(Debug)]
 pub(crate) struct ClientLayout {
     pub config: ClientConfig,
     pub location: TaskLocation,
-    /// The same as descriptors and packets have it.
+    /// The node as descriptors and packets name it.
     pub here: Destination,
 }
 
@@ -93,7 +93,7 @@ impl ClientLayout {
         Ok(endpoint)
     }
 
-    /// Where an endpoint of this client is, checked.
+    /// Place of an endpoint of this client, checked.
     ///
     /// # Errors
     /// [`Error::UnknownTask`], [`Error::UnknownContext`].
@@ -131,7 +131,7 @@ impl ClientLayout {
         u16::from(process) * u16::from(self.config.contexts) + u16::from(context)
     }
 
-    /// The same of a context of this process.
+    /// Number of a context of this process among all contexts of the client on its node.
     pub fn index_here(&self, context: u8) -> u16 {
         self.index(self.location.process, context)
     }
@@ -165,7 +165,7 @@ impl ClientLayout {
         self.config.resources.wake_first + self.index(process, context) as u8
     }
 
-    /// Refuses a configuration that is not possible, or not on a node of these parameters.
+    /// Refuses a configuration that is impossible, or impossible on a node of these parameters.
     ///
     /// # Errors
     /// [`Error::Config`], [`Error::Ack`], [`Error::Resources`].

@@ -33,7 +33,7 @@ pub struct TaskLocation {
     pub process: u8,
 }
 
-/// The same as descriptors and packets have it.
+/// The node as descriptors and packets name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Destination {
     /// Its node.

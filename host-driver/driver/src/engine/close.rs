@@ -1,4 +1,4 @@
-//! The end of a context: its peers are told, and its resources of the node are given back.
+//! End of a context: tells its peers and gives its resources of the node back.
 
 use std::collections::BTreeMap;
 
@@ -15,21 +15,21 @@ use crate::transport::registers;
 use crate::transport::wire::{ControlMessage, FIRST_CONTROL, MessagesRefused};
 use crate::upcalls::Upcalls;
 
-/// Looks that the last messages of a context have to leave its injection FIFOs.
+/// Polls in which the last messages of a context must leave its injection FIFOs.
 const LAST_LOOKS: u32 = 256;
 
 impl<P: Platform> Engine<P> {
-    /// Gives the resources back, and tells the peers that wait for the context. What has not finished, `posted`
-    /// instructions besides, is given up: its done callbacks are left to the interface. Memory that the DMA engine or a
-    /// peer may still write is leaked rather than given to somebody else.
+    /// Gives the resources back, and tells the peers that wait for the context. Unfinished work, with `posted`
+    /// instructions, is given up: its done callbacks are left to the interface. Memory that the DMA engine or a peer
+    /// may still write is leaked rather than reused.
     ///
     /// # Errors
-    /// [`Error::WorkLeft`](crate::Error::WorkLeft) when something was given up; those of the node. The context is
-    /// closed all the same.
+    /// [`Error::WorkLeft`](crate::Error::WorkLeft) when work was given up; errors of the node. The context is closed in
+    /// either case.
     pub fn close(&mut self, posted: usize, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let (_, mut outcome) = self.io.lanes.poll(&mut self.io.completed);
         outcome = outcome.and(self.run_completions(up));
-        // Owed acknowledgements count as work that is left, though they are sent.
+        // Owed acknowledgements count as unfinished work, though they are sent.
         let left = self.left(lock(&self.core.cookies).len());
         outcome = outcome.and(match (posted, left) {
             (0, None) => Ok(()),
@@ -48,7 +48,7 @@ impl<P: Platform> Engine<P> {
         closed.and(outcome)
     }
 
-    /// Sees to it that nothing arrives any more: the node refuses it, and another context of the client tells its origin.
+    /// Closes reception: the node refuses later packets, and another context of the client tells their origins.
     fn withdraw(&mut self) -> Result<(), Fault> {
         let core = std::sync::Arc::clone(&self.core);
         let platform = &core.platform;
@@ -65,8 +65,8 @@ impl<P: Platform> Engine<P> {
         outcome.and(self.reception.disable(&mut node))
     }
 
-    /// Tells the peers that wait for this context that it is gone: the origins of what lies in its reception FIFO and of
-    /// what it has kept, and those for which its gets are.
+    /// Tells the peers that wait for this context that it is gone: the origins of packets in its reception FIFO, of
+    /// kept messages, and of the operations behind its gets.
     fn tell_peers(&mut self) -> Result<(), Fault> {
         let mut peers = BTreeMap::new();
         let mut outcome = self.drain(&mut peers);
@@ -96,7 +96,7 @@ impl<P: Platform> Engine<P> {
         outcome
     }
 
-    /// Takes the packets that are there, and notes whose they are: whether messages of the program are among them.
+    /// Takes the packets in the FIFO, and notes their origins, with whether messages of the program are among them.
     fn drain(&mut self, peers: &mut BTreeMap<Endpoint, bool>) -> Result<(), Fault> {
         let core = std::sync::Arc::clone(&self.core);
         let platform = &core.platform;
@@ -131,7 +131,7 @@ impl<P: Platform> Engine<P> {
     }
 
     fn tell_peer(&mut self, peer: Endpoint, plain: bool) -> Result<(), Fault> {
-        // A context need not tell itself.
+        // The context itself needs no notice.
         if peer == self.core.info.endpoint {
             return Ok(());
         }
@@ -145,7 +145,7 @@ impl<P: Platform> Engine<P> {
             },
         };
         let (kind, payload) = (ControlMessage::MessagesRefused, message.encode());
-        // Past what waits for a flow: there is nobody who could take the grant.
+        // Not behind operations that wait for a flow: no grant can be taken any more.
         match self.io.shares_memory(peer)? {
             true => self.io.send_control(peer, kind, payload),
             false => self.io.lanes.put_control(peer, kind, payload),
@@ -168,8 +168,8 @@ impl<P: Platform> Engine<P> {
     }
 }
 
-/// Whether the origin of a message with this dispatch identifier waits for what becomes of it, or has to be told that it
-/// is lost. Answers are not answered.
+/// Whether the origin of a message with this dispatch identifier waits for its outcome, or must be told that it is
+/// lost. Responses get no response.
 fn is_answered(dispatch: u8) -> bool {
     let requests = [
         ControlMessage::Headed,

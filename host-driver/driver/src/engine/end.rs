@@ -1,4 +1,4 @@
-//! The ends of operations: what completes goes to the protocol that waits for it, or to the program.
+//! Ends of operations: completions go to the protocol that waits for them, or to the program.
 
 use gyre_layout::{Coord, ErrorReason};
 use gyre_note::Note;
@@ -21,7 +21,7 @@ use crate::transport::wire::{GetFailed, MessagesRefused, PutNotice, Refused};
 use crate::upcalls::{Upcalls, deliver, deliver_error};
 
 impl<P: Platform> Engine<P> {
-    /// Calls the done callbacks of what has completed; an error that has none is returned.
+    /// Calls the done callbacks of completed operations; returns an error without a callback.
     #[inline(never)] // Keeps the turn short.
     pub(super) fn run_completions(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let mut completed = core::mem::take(&mut self.io.completed);
@@ -57,7 +57,7 @@ impl<P: Platform> Engine<P> {
         result
     }
 
-    /// A send or put was refused: its callbacks get the error, which is returned if there are none.
+    /// Fails a refused send or put: its callbacks get the error, which is returned if there are none.
     fn fail_send(
         &mut self,
         local_done: Option<DoneId>,
@@ -80,7 +80,7 @@ impl<P: Platform> Engine<P> {
         deliver_error(up, [local_done, pending_local, remote_done], error)
     }
 
-    /// A get has landed or failed: what it was for goes on.
+    /// Continues the purpose of a get that has landed or failed.
     pub(super) fn end_get(&mut self, get: Landed, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         up.progress().completed += 1;
         let peer = get.peer;
@@ -117,7 +117,7 @@ impl<P: Platform> Engine<P> {
         }
     }
 
-    /// Get `number` could not be asked for.
+    /// Fails get `number`, which could not be requested.
     pub(super) fn fail_get(
         &mut self,
         number: u32,
@@ -130,8 +130,8 @@ impl<P: Platform> Engine<P> {
         }
     }
 
-    /// The put of `peer` with this number is in memory, or has been refused: acknowledges it, or says so.
-    /// Returns whether it is in memory.
+    /// Acknowledges the put of `peer` with this number, which is in memory, or reports its refusal. Returns whether it
+    /// is in memory.
     fn put_landed(&mut self, peer: Endpoint, cookie: u32, number: u32) -> Result<bool, Fault> {
         let refused = self
             .refusals
@@ -140,12 +140,12 @@ impl<P: Platform> Engine<P> {
             self.acks.owe(&self.core, peer, cookie);
             return Ok(true);
         }
-        // Where the node does not say, the put may have been refused.
+        // Where the node cannot tell, the put may have been refused.
         let told = refuse(&mut self.io, peer, (cookie, Refused::PUT));
         refused.and(told).map(|()| false)
     }
 
-    /// As [`put_landed`](Self::put_landed), of a put that the program here is told of.
+    /// As [`put_landed`](Self::put_landed), for a put with a callback here.
     fn put_arrived(
         &mut self,
         peer: Endpoint,
@@ -175,7 +175,7 @@ impl<P: Platform> Engine<P> {
         }
     }
 
-    /// Calls the done callbacks of byte counters that are at zero. Returns how many.
+    /// Calls the done callbacks of byte counters at zero. Returns how many.
     pub(super) fn poll_counters(&mut self, up: &mut impl Upcalls<P>) -> Result<usize, Fault> {
         let mut count = 0;
         while let Some(done) = self.counters.take_zero(&self.core.platform)? {
@@ -186,7 +186,7 @@ impl<P: Platform> Engine<P> {
         Ok(count)
     }
 
-    /// The peer has acknowledged `cookie`.
+    /// Ends the operation `cookie`, which the peer has acknowledged.
     pub(super) fn acknowledged(
         &mut self,
         peer: Endpoint,
@@ -206,7 +206,7 @@ impl<P: Platform> Engine<P> {
         Ok(())
     }
 
-    /// A refusal has come.
+    /// Handles a refusal.
     pub(super) fn refused_by_peer(
         &mut self,
         peer: Endpoint,
@@ -229,7 +229,7 @@ impl<P: Platform> Engine<P> {
         };
         let pending = lock(&self.core.cookies).acknowledged(peer, refused.cookie)?;
         up.progress().completed += 1;
-        // It may have failed here already, or have no callback.
+        // The operation may have failed here already, or have no callback.
         let Some(pending) = pending else {
             return Ok(());
         };
@@ -241,7 +241,7 @@ impl<P: Platform> Engine<P> {
         Ok(())
     }
 
-    /// GET_FAILED has come from `node`.
+    /// Handles GET_FAILED from `node`.
     pub(super) fn get_failed(
         &mut self,
         node: Coord,
@@ -277,8 +277,8 @@ impl<P: Platform> Engine<P> {
         }
     }
 
-    /// MESSAGES_REFUSED has come from `node`: what waits for an answer of that endpoint fails. Of what the
-    /// endpoint has taken all the same the answers mean nothing any more.
+    /// Handles MESSAGES_REFUSED from `node`: operations that wait for a response of that endpoint fail. Later responses
+    /// to them are ignored.
     pub(super) fn messages_refused(
         &mut self,
         node: Coord,
@@ -309,7 +309,7 @@ impl<P: Platform> Engine<P> {
         let pending = lock(&self.core.cookies).give_up(peer);
         for pending in pending {
             up.progress().completed += 1;
-            // The peer may have been asked for it: leaked rather than given to somebody else.
+            // The peer may still fetch it: leaked rather than reused.
             core::mem::forget(pending.data);
             for done in [pending.local_done, pending.remote_done] {
                 if done.is_some() {
@@ -322,7 +322,7 @@ impl<P: Platform> Engine<P> {
         }
         let (fences, with) = self.fences();
         fences.fail_all_of(with, peer, &error, up)?;
-        // Messages that no callback stands for.
+        // Messages without a callback.
         if up.progress().callbacks == before && what == MessagesRefused::PLAIN {
             return Err(error);
         }

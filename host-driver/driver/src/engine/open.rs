@@ -1,4 +1,4 @@
-//! The beginning of a context: its resources of the node are taken, all of them or none.
+//! Creation of a context: takes its resources of the node, all of them or none.
 
 use gyre_firmware::Node;
 use gyre_layout::{MAX_PAYLOAD_BYTES, event};
@@ -56,8 +56,7 @@ struct Opened<P: Platform> {
 }
 
 impl<P: Platform> Engine<P> {
-    /// Sets up a context: its FIFOs, counters and wake group. Where one of them cannot be had, the others are given
-    /// back.
+    /// Sets up a context: its FIFOs, counters and wake group. Where one cannot be set up, the others are given back.
     ///
     /// # Errors
     /// [`Error::Alloc`](crate::Error::Alloc), [`Error::SetUp`](crate::Error::SetUp),
@@ -82,7 +81,7 @@ impl<P: Platform> Engine<P> {
 }
 
 impl<P: Platform> Opened<P> {
-    /// Takes one thing after the other; what the engine gets is no longer here.
+    /// Takes one resource after the other, and moves them into the engine.
     fn finish(&mut self, parts: &Parts<'_, P>) -> Result<Engine<P>, Fault> {
         let core = Arc::clone(&self.core);
         let platform = &core.platform;
@@ -131,7 +130,7 @@ impl<P: Platform> Opened<P> {
         let mut flows = Flows::open(&core, parts.orphaned)?;
         let lanes = Lanes::open(&core, &mut node, parts.fifos)?;
         self.lanes = Some(Arc::new(lanes));
-        // From now on the others find the context.
+        // From now on other contexts find this one.
         self.announced = Some(Arc::clone(parts.table));
         parts.table.announce(platform, index, info)?;
         if let Some(flows) = &mut flows {
@@ -176,7 +175,7 @@ impl<P: Platform> Opened<P> {
         })
     }
 
-    /// Gives back what has been taken, as far as the node lets it: the error that is told is the one before.
+    /// Gives the taken resources back, as far as the node allows: the earlier error is the one to return.
     fn give_back(mut self) {
         let core = Arc::clone(&self.core);
         let platform = &core.platform;
@@ -213,7 +212,7 @@ impl<P: Platform> Opened<P> {
     }
 }
 
-/// For each endpoint, those that a packet to it passes. Every node has to have a process of the endpoint's
+/// For each endpoint, the endpoints that a packet to it passes. Every node must have a process of the endpoint's
 /// number: its context of the endpoint's offset then has the reception FIFO of the same number.
 fn recipients<P: Platform>(core: &Core<P>, network: Network) -> Recipients {
     let layout = Arc::clone(&core.layout);

@@ -1,12 +1,12 @@
-//! The endpoints that packets have come from lately.
+//! Endpoints of recent packets.
 
 use crate::am::assembly::PacketOrigin;
 use crate::endpoint::Endpoint;
 
-/// Endpoints that are kept: a power of two.
+/// Number of kept endpoints: a power of two.
 const KEPT: u32 = 16;
 
-/// Endpoints by what packets say of their sender.
+/// Endpoints by the sender in packets.
 pub(crate) struct Origins {
     /// Endpoint of the last packet, in most cases also that of the next one.
     last: Option<(PacketOrigin, Endpoint)>,
@@ -23,7 +23,7 @@ impl Origins {
         }
     }
 
-    /// The endpoint of the last packet, if packets of it are `from` there.
+    /// The endpoint of the last packet, if its packets have sender `from`.
     #[inline(always)]
     pub fn last(&self, from: PacketOrigin) -> Option<Endpoint> {
         match self.last {
@@ -32,8 +32,7 @@ impl Origins {
         }
     }
 
-    /// The endpoint whose packets are `from` there, which becomes that of the last one. `find` looks it up where no packet of
-    /// it has come lately.
+    /// The endpoint of sender `from`, which becomes that of the last packet. `find` looks it up if it is not kept.
     pub fn next<E>(
         &mut self,
         from: PacketOrigin,
@@ -50,7 +49,7 @@ impl Origins {
     }
 }
 
-/// Where an endpoint is kept. Multiplied by the golden ratio, origins that differ in any bits differ in the upper ones.
+/// Place of an endpoint. The product with the golden ratio carries differences in any bits to the upper ones.
 fn place(from: PacketOrigin) -> usize {
     (from.bits().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - KEPT.ilog2())) as usize
 }

@@ -1,4 +1,4 @@
-//! New work: instructions go to their protocols, and what waits is started as far as there is room.
+//! New work: instructions go to their protocols, and waiting operations are started as far as there is room.
 
 use gyre_note::Note;
 
@@ -17,8 +17,8 @@ use crate::transport::wire::Refused;
 use crate::upcalls::{Upcalls, deliver_error};
 
 impl<P: Platform> Engine<P> {
-    /// Carries out an instruction at its post, before which nothing waits, and starts it. What ends by it is left for the
-    /// next turn, and so is an error of the start.
+    /// Carries out an instruction at its post, with no work before it, and starts it. Completions and an error of the
+    /// start are left to the next turn.
     ///
     /// # Errors
     /// Errors of the instruction that no done callback takes.
@@ -47,13 +47,13 @@ impl<P: Platform> Engine<P> {
         carried_out
     }
 
-    /// Carries out what has been posted, and starts as many operations as there is room for.
+    /// Carries out posted instructions, and starts as many operations as there is room for.
     #[inline(never)] // Keeps the turn short.
     pub(super) fn start_work(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let core = std::sync::Arc::clone(&self.core);
         let platform = &core.platform;
         platform.charge(Op::Batch, 1);
-        // Before what has been posted leaves the queue: in between it would look like nothing.
+        // Before posted work leaves the queue: in between the context would look at rest.
         core.leave_rest();
         up.take_work()?;
         // A failed start does not hold up later instructions: the first error is returned.
@@ -88,7 +88,7 @@ impl<P: Platform> Engine<P> {
         result.and(self.run_completions(up))
     }
 
-    /// Asks for as many gets as there are counters for.
+    /// Requests as many gets as there are counters for.
     #[inline(never)]
     fn start_gets(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let core = std::sync::Arc::clone(&self.core);
@@ -118,7 +118,7 @@ impl<P: Platform> Engine<P> {
         result
     }
 
-    /// Carries out one instruction. Its done callbacks get the error where it cannot be, wherever it failed.
+    /// Carries out one instruction. Its done callbacks get the error of a failure.
     #[inline(always)] // An instruction is not moved on its way.
     fn start_or_fail<U: Upcalls<P>>(
         &mut self,
@@ -132,7 +132,7 @@ impl<P: Platform> Engine<P> {
         }
     }
 
-    /// An instruction could not be carried out.
+    /// Fails an instruction that could not be carried out.
     #[cold]
     fn fail<U: Upcalls<P>>(&mut self, ends: Ends, error: Fault, up: &mut U) -> Result<(), Fault> {
         let waiting: Vec<DoneId> = ends.into_iter().flatten().collect();
@@ -142,7 +142,7 @@ impl<P: Platform> Engine<P> {
         deliver_error(up, ends, error)
     }
 
-    /// Carries out one instruction, or has it wait for its turn.
+    /// Carries out one instruction, or queues it.
     fn start<U: Upcalls<P>>(
         &mut self,
         Work {

@@ -15,18 +15,17 @@ use crate::transport::registers;
 use crate::transport::wire::{ControlMessage, GetFailed};
 use crate::upcalls::Upcalls;
 
-/// Turns that may start work or take packets without looking at completions or packets, so that neither
+/// Turns that may start work or take packets before completions or packets are looked at again, so that neither
 /// starves.
 const PATIENCE: u32 = 8;
-/// Each so many-th idle turn looks at completions for which nobody waits: a thread that never sleeps is never woken for
-/// them.
+/// Idle turns between polls of untracked completions: no event wakes a thread that never sleeps for them.
 const QUIET_TURNS: u32 = 16;
-/// Polls that may find nothing before errors are looked for without a wake-up: a thread that never waits
-/// is never woken for them.
+/// Polls without result before errors are looked for without a wake-up: no event wakes a thread that never sleeps for
+/// them.
 const IDLE_POLLS: u32 = 256;
 
 impl<P: Platform> Engine<P> {
-    /// Turns until one has found something to do, at most `maximum` and at least one.
+    /// Runs turns until one has found something to do, at most `maximum` and at least one.
     ///
     /// # Errors
     /// Errors of the hardware, and of operations that no done callback takes.
@@ -42,8 +41,8 @@ impl<P: Platform> Engine<P> {
         }
     }
 
-    /// One turn: packets alone where nothing else can have come; else new work first, then packets and completions when they
-    /// are due. Returns whether it has certainly found nothing.
+    /// Runs one turn: packets alone where nothing else can have happened; else new work first, then packets and
+    /// completions when they are due. Returns whether it has certainly found nothing.
     #[inline(always)]
     fn turn(&mut self, up: &mut impl Upcalls<P>) -> Result<bool, Fault> {
         self.core.platform.charge(Op::Turn, 1);
@@ -66,7 +65,7 @@ impl<P: Platform> Engine<P> {
         Ok(false)
     }
 
-    /// A turn that takes packets alone, wherever they come from.
+    /// Runs a turn that takes packets alone, from the network and shared memory.
     fn packet_turn(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let (bytes, shared) = (self.look_for_packets()?, self.look_for_shared()?);
         if bytes == 0 && !shared {
@@ -83,14 +82,14 @@ impl<P: Platform> Engine<P> {
         Ok(())
     }
 
-    /// A turn that looks at completions alone.
+    /// Runs a turn that looks at completions alone.
     #[inline(never)] // Keeps the other turns short.
     fn completions_turn(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         let looked = self.poll_completions(false, 0, up);
         self.end_turn(looked, up)
     }
 
-    /// Calls what every turn calls, and what is to be called at a time.
+    /// Calls the functions of every turn, and those whose time has come.
     #[inline(never)] // Keeps the turn short.
     fn tick(&self, up: &mut impl Upcalls<P>) {
         self.core.platform.charge(Op::Tick, 1);
@@ -115,7 +114,7 @@ impl<P: Platform> Engine<P> {
         looked.inspect_err(|_| self.core.attention.call(Reason::Woken))
     }
 
-    /// Whether a turn that has found no packets is to look at completions or errors. Counts it.
+    /// Counts a turn without packets. Returns whether it is to look at completions or errors.
     #[inline(always)]
     fn is_due(&mut self) -> bool {
         self.idle_polls += 1;
@@ -123,7 +122,7 @@ impl<P: Platform> Engine<P> {
             && (self.in_flight() > 0 || self.idle_polls >= IDLE_POLLS)
     }
 
-    /// A turn where there may be something besides packets.
+    /// Runs a turn where there may be more than packets.
     #[inline(never)] // Keeps the other turns short.
     fn full_turn(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         if self.core.attention.has_any(Reason::CALLS) {
@@ -135,10 +134,10 @@ impl<P: Platform> Engine<P> {
         self.turn_behind_calls(up)
     }
 
-    /// The same when functions have been called.
+    /// Continues a full turn after functions have been called.
     fn turn_behind_calls(&mut self, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         self.core.platform.charge(Op::FullTurn, 1);
-        // One thread alone advances: nobody else takes the wake-up.
+        // Only the advancing thread takes the wake-up.
         let attention = &self.core.attention;
         let woken = attention.has(Reason::Woken);
         if attention.has(Reason::Room) {
@@ -154,8 +153,8 @@ impl<P: Platform> Engine<P> {
         self.end_turn(result, up)
     }
 
-    /// The end of a turn in which something may have happened: what callbacks have posted and what packets have asked for
-    /// starts now, not a turn later.
+    /// Ends a turn in which something may have happened: posts of callbacks and requests in packets start now, not a
+    /// turn later.
     #[inline(never)]
     fn end_turn(
         &mut self,
@@ -175,8 +174,8 @@ impl<P: Platform> Engine<P> {
         started.map(drop)
     }
 
-    /// Sends the acknowledgements that are owed, and starts what there is to start. Where something has changed, it says
-    /// whether there was something.
+    /// Sends owed acknowledgements, and starts waiting work. Where something has changed, returns whether there was
+    /// any.
     #[inline(always)]
     fn send_and_start(&mut self, up: &mut impl Upcalls<P>) -> Result<bool, Fault> {
         if !self.acks.is_empty() {
@@ -191,7 +190,8 @@ impl<P: Platform> Engine<P> {
         Ok(starts)
     }
 
-    /// Notes what there is to do, after something has changed or `failed`; `startable`: whether something can be started.
+    /// Notes the remaining work, after something has changed or `failed`; `startable`: whether some of it can be
+    /// started.
     pub(super) fn take_stock(&mut self, startable: bool, failed: bool) {
         self.startable = startable;
         self.unfinished = failed || self.has_unfinished();
@@ -199,8 +199,7 @@ impl<P: Platform> Engine<P> {
         self.quick = self.quiet && self.inbox.is_none();
     }
 
-    /// Whether nothing is under way that a turn would have to look after: descriptors for which nobody waits complete
-    /// by themselves, and wake the context.
+    /// Whether nothing under way needs a turn: untracked descriptors complete by themselves, and wake the context.
     fn is_quiet(&self) -> bool {
         !self.io.lanes.awaits()
             && self.gets.len() == 0
@@ -208,7 +207,7 @@ impl<P: Platform> Engine<P> {
             && self.collnet.is_idle()
     }
 
-    /// A turn while something is under way, or after a wake-up.
+    /// Runs a turn while something is under way, or after a wake-up.
     fn busy_turn(
         &mut self,
         woken: bool,
@@ -243,9 +242,9 @@ impl<P: Platform> Engine<P> {
 
     fn poll(&mut self, woken: bool, up: &mut impl Upcalls<P>) -> Result<(), Fault> {
         if woken {
-            // Before the cause is cleared: who is woken after that says so again.
+            // Before the cause is cleared: a thread that is woken after that sets the reason again.
             self.core.attention.clear(Reason::Woken);
-            // Cleared before FIFOs and counters are read: what comes later sets it again.
+            // Cleared before FIFOs and counters are read: later events set it again.
             let cause = registers::wake_cause(self.core.info.wake_group);
             self.core.platform.charge(Op::Wake, 1);
             registers::write_within(&self.core.platform, cause, self.io.events())?;
@@ -283,7 +282,7 @@ impl<P: Platform> Engine<P> {
         self.poll_completions(woken, packets + landed, up)
     }
 
-    /// Takes what has completed; `found`: packets and gets that the same poll has found.
+    /// Takes completions; `found`: packets and gets that the same poll has found.
     fn poll_completions(
         &mut self,
         woken: bool,
@@ -308,7 +307,7 @@ impl<P: Platform> Engine<P> {
         self.changed |= unseen != self.completions_unseen;
         self.completions_unseen = unseen;
         up.progress().completed += contributed + retired;
-        // Where nothing else was under way, descriptors for which nobody waits leave everything as it was.
+        // Where nothing else was under way, untracked descriptors change nothing.
         self.changed |= retired > 0 && !self.quiet;
         if self.io.completed.is_empty() {
             return outcome;
@@ -318,8 +317,7 @@ impl<P: Platform> Engine<P> {
         outcome.and(called)
     }
 
-    /// Woken for nothing that was expected: looks whether an error is the reason. The error event keeps
-    /// waking the context until this has run.
+    /// Looks for an error after a wake-up without result. The error event keeps waking the context until this has run.
     #[cold]
     fn check_errors(&mut self) -> Result<(), Fault> {
         let core = std::sync::Arc::clone(&self.core);
@@ -332,13 +330,13 @@ impl<P: Platform> Engine<P> {
         registers::write(platform, cause, event::ERROR)?;
         self.io.lanes.check_halt(&mut self.io.completed)?;
         self.collnet.check_halt(platform, &mut self.io.completed)?;
-        // Room for what the node refuses next.
+        // Makes room for later refusals of the node.
         let looked = self.refusals.look(&mut self.io, &mut self.gets);
         let refused = self.check_remote_gets().and(looked);
         self.reception.check_halt(platform).and(refused)
     }
 
-    /// Looks whether somebody's get was refused here, and tells the requester.
+    /// Looks for a get of a peer that was refused here, and tells the requester.
     fn check_remote_gets(&mut self) -> Result<(), Fault> {
         let core = std::sync::Arc::clone(&self.core);
         let Some(refused) = self.remote_get.check_halt(&core.platform)? else {
@@ -349,7 +347,7 @@ impl<P: Platform> Engine<P> {
         let reason = refused.reason.map_or_else(|code| code, u8::from);
         let word = refused.descriptor.and_then(|d| GetWord::unpack(d.sw1));
         if let (Some(descriptor), Some(word)) = (refused.descriptor, word) {
-            // A requester's software words are its own envelope and the number of its get.
+            // The software words of a request are the requester's envelope and the number of its get.
             let envelope = Envelope::unpack(descriptor.sw0);
             let from = TaskLocation {
                 node: descriptor.requester,

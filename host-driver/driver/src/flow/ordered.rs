@@ -1,21 +1,21 @@
-//! How traffic that has to stay in order goes between nodes (HW-4).
+//! Routing of ordered traffic between nodes (HW-4).
 
 use core::fmt;
 use core::str::FromStr;
 
 use serde::Deserialize;
 
-/// How traffic that has to stay in order goes between nodes (HW-4): messages, puts, and what asks for gets and
-/// read-modify-writes. The data of gets needs no order, and has its own [`Routing`](crate::Routing).
+/// Routing of ordered traffic between nodes (HW-4): messages, puts, and requests of gets and read-modify-writes. The
+/// data of gets needs no order, and has its own [`Routing`](crate::Routing).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ordered {
-    /// All by one way.
+    /// All by one fixed route.
     #[default]
     Fixed,
-    /// By ordered-dynamic flows, each from one context to another, where there are several shortest ways and both
-    /// nodes have a flow left; else by one way. The first operation waits until software at the destination has
-    /// answered which.
+    /// By ordered-dynamic flows, each from one context to another, where there are several shortest paths and both
+    /// nodes have a free flow; else by the fixed route. The first operation waits for the response of software at the
+    /// destination.
     Flow,
 }
 

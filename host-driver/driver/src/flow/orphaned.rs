@@ -7,7 +7,7 @@ use crate::flow::registers::{self, End, FlowConfig};
 use crate::platform::Platform;
 use crate::sync::{Mutex, lock};
 
-/// Flows that end at a context, with what they were opened with.
+/// Flows that end at a context, with the values that opened them.
 pub(crate) type Targets = BTreeMap<u8, FlowConfig>;
 
 /// The target-side flow contexts that destroyed contexts of a process have left, by context offset. Peers may
@@ -22,7 +22,7 @@ impl OrphanedFlows {
         Self(Mutex::new(Some(BTreeMap::new())))
     }
 
-    /// Takes what the context before the one at `offset` has left.
+    /// Takes the flows left by the previous context at `offset`.
     pub fn inherit(&self, offset: u8) -> Targets {
         let mut orphaned = lock(&self.0);
         orphaned
@@ -31,7 +31,7 @@ impl OrphanedFlows {
             .unwrap_or_default()
     }
 
-    /// Keeps what the context at `offset` leaves for the next one; closes it when the client has ended.
+    /// Keeps the flows of the context at `offset` for the next one; closes them if the client has ended.
     ///
     /// # Errors
     /// Errors of the bus.
@@ -51,7 +51,7 @@ impl OrphanedFlows {
         close(platform, targets)
     }
 
-    /// Closes what is kept, and keeps nothing from now on.
+    /// Closes the kept flows, and keeps none from now on.
     ///
     /// # Errors
     /// The first error of the bus; the others have been closed nevertheless.

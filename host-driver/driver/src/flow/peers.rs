@@ -1,10 +1,10 @@
-//! Ordered-dynamic flows between contexts (HW-4): by which route what one sends to another stays in order.
+//! Ordered-dynamic flows between contexts (HW-4): the routes that keep the traffic between two contexts in order.
 //!
-//! Requests and responses have a route each: the fixed route or a flow. It is found out before the first packet
-//! leaves, for nothing may be under way on another: the context takes a flow of its node, requests one of the peer's
-//! (FLOW_REQUEST), and holds back what it has for that context until the grant or denial is here (FLOW_GRANT). Where there
-//! is one shortest path only, or a node has no flow left or refuses the access, it is the fixed route. Both messages take the fixed route,
-//! exempt from per-origin ordering.
+//! Requests and responses have a route each: the fixed route or a flow. It is chosen before the first packet leaves,
+//! since no packet may be under way on another route: the context takes a flow of its node, requests one of the peer's
+//! (FLOW_REQUEST), and holds back traffic to that context until the grant or denial arrives (FLOW_GRANT). Where there
+//! is one shortest path only, or a node has no flow left or refuses the access, it is the fixed route. Both messages
+//! take the fixed route, exempt from per-origin ordering.
 //!
 //! A message that waits for puts to land names the flow of the puts: the reply must follow them.
 //!
@@ -29,12 +29,12 @@ use crate::transport::injection::Outgoing;
 use crate::transport::lanes::Lanes;
 use crate::transport::wire::{ControlMessage, FlowGrant, FlowRequest};
 
-/// How packets of one class get to a peer.
+/// Route of the packets of one class to a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Route {
     Unknown,
-    /// A flow has been requested of the peer for this flow of the node, at this time (ps): a grant to a context
-    /// that has been destroyed says nothing.
+    /// A flow has been requested of the peer for this flow of the node, at this time (ps): a grant to a destroyed
+    /// context is ignored.
     Requested(u8, u64),
     Fixed,
     Flow(u8),
@@ -58,9 +58,9 @@ pub(crate) struct Flows<P: Platform> {
     peers: BTreeMap<Endpoint, Peer<P>>,
     /// Flows that end here.
     granted: Targets,
-    /// Flows that start here, that no packet takes and that could not be closed.
+    /// Unused flows that start here and could not be closed.
     unclosed: Vec<u8>,
-    /// The first error of the bus that has not been reported: what it concerned has taken the fixed route.
+    /// The first error of the bus that has not been reported: its traffic has taken the fixed route.
     fault: Option<Fault>,
 }
 
@@ -69,7 +69,7 @@ fn class_of(vclass: VClass) -> usize {
     usize::from(vclass == VClass::Response)
 }
 
-/// Of a message that asks when puts have landed: the flow that they took, as its tag.
+/// Tag of a message that waits for puts to land: the flow of the puts.
 pub(crate) struct PutsBy(pub Option<u8>);
 
 impl PutsBy {
@@ -85,7 +85,7 @@ impl PutsBy {
     }
 }
 
-/// Whether a descriptor is that of a message that asks when puts have landed.
+/// Whether a descriptor is that of a message that waits for puts to land.
 fn asks_for_puts(descriptor: &Descriptor) -> bool {
     let dispatch = Envelope::unpack(descriptor.sw0).dispatch;
     descriptor.kind == Kind::MemFifo
@@ -114,7 +114,7 @@ impl<P: Platform> Peer<P> {
         }
     }
 
-    /// Lets a descriptor take a route that is known.
+    /// Sets the known route in a descriptor.
     fn direct(&self, descriptor: &mut Descriptor) {
         if asks_for_puts(descriptor) {
             let puts = match self.routes[class_of(VClass::Response)] {
@@ -130,8 +130,8 @@ impl<P: Platform> Peer<P> {
 }
 
 impl<P: Platform> Flows<P> {
-    /// The flows of a context that opens none; `None` when the client has all go by the fixed route. Those that end
-    /// here are [inherited](Self::inherit) when the context is open.
+    /// The flows of a new context; `None` when all traffic of the client takes the fixed route. Flows that end here are
+    /// [inherited](Self::inherit) when the context is open.
     ///
     /// # Errors
     /// Errors of the bus.
@@ -151,7 +151,7 @@ impl<P: Platform> Flows<P> {
         }))
     }
 
-    /// Takes over the flows that end at the context of this offset before this one.
+    /// Takes over the flows that end at the previous context of this offset.
     pub fn inherit(&mut self) {
         self.granted = self.orphaned.inherit(self.core.offset());
     }
@@ -173,7 +173,7 @@ impl<P: Platform> Flows<P> {
         self.release(lanes, peer, node);
     }
 
-    /// Says once what has kept operations from taking a flow.
+    /// Returns once the error that has kept operations from taking a flow.
     ///
     /// # Errors
     /// Errors of the bus.
@@ -181,7 +181,7 @@ impl<P: Platform> Flows<P> {
         self.fault.take().map_or(Ok(()), Err)
     }
 
-    /// The value of a step towards a flow; without one, its error is left to [`report`](Self::report).
+    /// The value of a step towards a flow; an error is left to [`report`](Self::report).
     fn note<R>(&mut self, result: Result<R, Fault>) -> Option<R> {
         match result {
             Ok(value) => Some(value),
@@ -192,7 +192,7 @@ impl<P: Platform> Flows<P> {
         }
     }
 
-    /// Lets a descriptor for `peer` take its route; false when it has to wait.
+    /// Sets the route of a descriptor for `peer`; false when it must wait.
     fn direct(&self, peer: Endpoint, descriptor: &mut Descriptor) -> bool {
         if descriptor.dst == self.core.node() {
             return true;
@@ -207,7 +207,7 @@ impl<P: Platform> Flows<P> {
         known
     }
 
-    /// The peer's state; at first its routes are unknown where there are several.
+    /// The peer's state; its routes are unknown at first, where there are several.
     fn peer(&mut self, peer: Endpoint, node: Coord) -> &mut Peer<P> {
         let Self { core, network, .. } = self;
         self.peers.entry(peer).or_insert_with(|| {
@@ -220,7 +220,7 @@ impl<P: Platform> Flows<P> {
         })
     }
 
-    /// Sends what has been held back for `peer` as far as its routes are known, and requests the next one.
+    /// Sends traffic held back for `peer` as far as its routes are known, and requests the next route.
     fn release(&mut self, lanes: &Lanes<P>, peer: Endpoint, node: Coord) {
         loop {
             let state = self.peer(peer, node);
@@ -248,7 +248,7 @@ impl<P: Platform> Flows<P> {
         }
     }
 
-    /// Requests a flow of `peer`; false when there is none left here.
+    /// Requests a flow of `peer`; false when none is free here.
     fn request(
         &mut self,
         lanes: &Lanes<P>,
@@ -258,7 +258,7 @@ impl<P: Platform> Flows<P> {
     ) -> Result<bool, Fault> {
         let config = FlowConfig {
             peer: node,
-            // Not known yet: opened anew with the grant.
+            // The number is unknown yet: the grant opens the flow anew.
             number: 0,
             vclass,
             owner: self.core.layout.config.resources.owner,
@@ -279,10 +279,10 @@ impl<P: Platform> Flows<P> {
         Ok(true)
     }
 
-    /// FLOW_GRANT has come from `peer` on `node`: what was held back goes on.
+    /// Handles FLOW_GRANT from `peer` on `node`: sends the traffic held back.
     ///
     /// # Errors
-    /// [`Error::Layout`] for a class that is none.
+    /// [`Error::Layout`] for an invalid class.
     pub fn granted(
         &mut self,
         lanes: &Lanes<P>,
@@ -292,7 +292,7 @@ impl<P: Platform> Flows<P> {
     ) -> Result<(), Fault> {
         let vclass = VClass::try_from(grant.vclass).map_err(Error::from)?;
         let class = class_of(vclass);
-        // An answer to what was given up since says nothing.
+        // A response to a request given up since is ignored.
         if self.peer(peer, node).routes[class] != Route::Requested(grant.flow, grant.requested_at) {
             return Ok(());
         }
@@ -306,7 +306,7 @@ impl<P: Platform> Flows<P> {
         Ok(())
     }
 
-    /// Opens a flow anew with the number that has been granted; false when there is none.
+    /// Opens a flow anew with the granted number; false when none was granted.
     fn open_granted(
         &mut self,
         node: Coord,
@@ -321,12 +321,12 @@ impl<P: Platform> Flows<P> {
             owner: self.core.layout.config.resources.owner,
         };
         let platform = &self.core.platform;
-        // Somebody else may have taken it in between.
+        // Another context may have taken it in between.
         Ok(grant.number != FlowGrant::NONE
             && registers::open(platform, End::Source, grant.flow, &config)?)
     }
 
-    /// Closes a flow that starts here; one that cannot be is closed with the context.
+    /// Closes a flow that starts here; a flow in use is closed with the context.
     fn close_source(&mut self, flow: u8) -> Result<(), Fault> {
         let closed = registers::close(&self.core.platform, End::Source, flow);
         if closed.is_err() {
@@ -345,7 +345,7 @@ impl<P: Platform> Flows<P> {
             vclass,
             owner: 0,
         };
-        // The flow of that number started before: at a context there that has been destroyed.
+        // The flow of that number started at a destroyed context before.
         let mut granted = self.granted.iter();
         let over = granted.find(|(_, granted)| **granted == config);
         if let Some(over) = over.map(|(&flow, _)| flow) {
@@ -359,7 +359,7 @@ impl<P: Platform> Flows<P> {
         Ok(flow.unwrap_or(FlowGrant::NONE))
     }
 
-    /// Messages to `peer` were refused: it grants nothing. What is held back goes by the fixed route, to be refused as
+    /// Handles refused messages to `peer`: it grants nothing. Traffic held back takes the fixed route, to be refused as
     /// well.
     ///
     /// # Errors
@@ -384,8 +384,7 @@ impl<P: Platform> Flows<P> {
         Ok(())
     }
 
-    /// Gives up everything that is held back. Closes the flows that start here; those that end here are left to the
-    /// client.
+    /// Gives up all traffic held back. Closes the flows that start here; flows that end here are left to the client.
     ///
     /// # Errors
     /// The first error of the bus; the others have been closed nevertheless.
@@ -409,10 +408,10 @@ impl<P: Platform> Flows<P> {
     }
 }
 
-/// FLOW_REQUEST has come from `peer` on `node`: grants a flow if one is free here, of a client that has any.
+/// Handles FLOW_REQUEST from `peer` on `node`: grants a flow if one is free here and the client uses flows.
 ///
 /// # Errors
-/// Errors of the bus; [`Error::Layout`] for a class that is none.
+/// Errors of the bus; [`Error::Layout`] for an invalid class.
 pub(crate) fn answer<P: Platform>(
     flows: Option<&mut Flows<P>>,
     lanes: &Lanes<P>,

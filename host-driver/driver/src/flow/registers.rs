@@ -1,6 +1,6 @@
 //! The node's ordered-dynamic flows (HW-4) as their registers show them.
 //!
-//! All contexts of a node share its flows. A context takes one by opening it: the node refuses that for one that is open.
+//! All contexts of a node share its flows. A context takes a flow by opening it: the node refuses to open a flow twice.
 
 use gyre_firmware::Register;
 use gyre_layout::registers::{FLOW, flow_page, flow_source};
@@ -13,12 +13,12 @@ use crate::transport::registers;
 /// Reads of a flow's status that closing waits for the last packets to be acknowledged.
 const CLOSE_READS: u32 = 256;
 
-/// Which end of a flow is meant.
+/// End of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// It starts here.
+    /// The source.
     Source,
-    /// It ends here.
+    /// The target.
     Target,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct FlowConfig {
 }
 
 impl End {
-    /// Register at `offset` of flow `flow`: both ends have the same, but for the owner.
+    /// Register at `offset` of flow `flow`: both ends have the same registers, except the owner.
     const fn register(self, flow: u8, names: [&'static str; 2], offset: u64) -> Register {
         let (name, base) = match self {
             Self::Source => (names[0], flow_page::source(flow as u64)),
@@ -82,7 +82,7 @@ pub(crate) fn count<P: Platform>(platform: &P) -> Result<u8, Fault> {
     Ok(flow_page::params::FLOWS.get(registers::read(platform, params)?) as u8)
 }
 
-/// Opens flow `flow`; false when somebody else has it.
+/// Opens flow `flow`; false when another context has it.
 pub(crate) fn open<P: Platform>(
     platform: &P,
     end: End,
@@ -93,7 +93,7 @@ pub(crate) fn open<P: Platform>(
     if flow_source::ctrl::OPEN.is_set(registers::read(platform, register)?) {
         return Ok(false);
     }
-    // A refused write may be told by the read behind it.
+    // The refusal of a write may be reported by the read behind it.
     let written = registers::write(platform, register, config.ctrl(end)?);
     match written.and_then(|()| registers::read(platform, register)) {
         Ok(_) => Ok(true),
@@ -106,7 +106,7 @@ pub(crate) fn open<P: Platform>(
     }
 }
 
-/// Opens any of the node's `count` flows that is free, and says which.
+/// Opens any free one of the node's `count` flows, and returns its number.
 pub(crate) fn open_any<P: Platform>(
     platform: &P,
     end: End,
@@ -121,7 +121,7 @@ pub(crate) fn open_any<P: Platform>(
     Ok(None)
 }
 
-/// Closes flow `flow`. One of which packets stay under way is left open until the node is reset: false.
+/// Closes flow `flow`. A flow whose packets stay under way is left open until the node is reset: returns false.
 pub(crate) fn close<P: Platform>(platform: &P, end: End, flow: u8) -> Result<bool, Fault> {
     for _ in 0..CLOSE_READS {
         let status = registers::read(platform, end.status(flow))?;

@@ -1,4 +1,4 @@
-//! The module's dispatch callbacks: what messages of each kind do when they come.
+//! The module's dispatch callbacks: handling of arriving messages of each kind.
 
 use gyre_note::Note;
 
@@ -24,21 +24,21 @@ fn match_data(arrival: &Arrival<'_>, comm: u32, length: usize) -> MatchData {
     }
 }
 
-/// Tells the platform that the message that has just come has found its receive.
+/// Notes that the arriving message has found its receive.
 #[inline]
 fn note_matched<P: Platform>(context: &Context<P>, receiver: &Receiver<P>) {
     let request = receiver.number;
     context.core().note(|at| Note::Matched { at, request });
 }
 
-/// Tells the platform the number under which the message that has just come waits for its receive.
+/// Notes the number under which the arriving message waits for its receive.
 #[inline]
 fn note_unexpected<P: Platform>(context: &Context<P>, inner: &Inner<P>, id: u64) {
     let number = inner.noted(id);
     context.core().note(|at| Note::Unexpected { at, number });
 }
 
-/// Takes the receive of a message whose data comes: into its range.
+/// Receives the data of a message into the range of its receive.
 fn into_receiver<P: Platform>(receiver: Receiver<P>, received: Received) -> Receive<P> {
     Receive::Into {
         into: receiver.into.clone(),
@@ -48,7 +48,7 @@ fn into_receiver<P: Platform>(receiver: Receiver<P>, received: Received) -> Rece
     }
 }
 
-/// The first packet of an eager message has come.
+/// Handles the first packet of an eager message.
 pub(super) fn eager<P: Platform>(
     context: &Context<P>,
     inner: &Arc<Inner<P>>,
@@ -96,7 +96,7 @@ pub(super) fn eager<P: Platform>(
     })
 }
 
-/// The RTS of a message has come: its data is fetched when it has its receive (CT-2 to CT-4).
+/// Handles the RTS of a message whose data is fetched when it has its receive (CT-2 to CT-4).
 pub(super) fn rendezvous<P: Platform>(
     context: &Context<P>,
     inner: &Arc<Inner<P>>,
@@ -129,7 +129,7 @@ pub(super) fn rendezvous<P: Platform>(
     })))
 }
 
-/// The RTS of a message has come whose data comes after a CTS (CT-8).
+/// Handles the RTS of a message whose data comes after a CTS (CT-8).
 pub(super) fn request_to_send<P: Platform>(
     context: &Context<P>,
     inner: &Arc<Inner<P>>,
@@ -154,7 +154,7 @@ pub(super) fn request_to_send<P: Platform>(
     Ok(Receive::Consumed)
 }
 
-/// A CTS has come: its data is sent.
+/// Handles a CTS: sends the data.
 pub(super) fn clear_to_send<P: Platform>(
     context: &Context<P>,
     inner: &Arc<Inner<P>>,
@@ -180,7 +180,7 @@ pub(super) fn clear_to_send<P: Platform>(
     Ok(Receive::Consumed)
 }
 
-/// The first packet of the data that a CTS asked for has come.
+/// Handles the first packet of data that a CTS has requested.
 pub(super) fn transfer<P: Platform>(
     context: &Context<P>,
     inner: &Arc<Inner<P>>,
@@ -224,7 +224,7 @@ pub(super) fn transfer<P: Platform>(
     })
 }
 
-/// Holds message `id`, whose data comes now, and which has no receive. `owed` is answered when it is there.
+/// Holds message `id`, whose data comes now, and which has no receive. `owed` is acknowledged when the data is here.
 fn hold<P: Platform>(
     context: &Context<P>,
     inner: &Arc<Inner<P>>,

@@ -1,4 +1,4 @@
-//! Communicators: numbers that keep messages apart, and groups of tasks whose ranks sends and receives name.
+//! Communicators: numbers that separate messages, and groups of tasks by whose ranks sends and receives name tasks.
 
 use crate::error::{Error, Fault};
 use crate::sync::Arc;

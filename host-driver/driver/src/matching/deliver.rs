@@ -1,4 +1,4 @@
-//! From a match to the end of its message: data goes where it belongs, and both sides are told.
+//! Delivery of matched messages: data goes to its receive, and both sides are told.
 
 use gyre_note::Note;
 
@@ -14,10 +14,10 @@ use crate::platform::Platform;
 use crate::route::Routing;
 use crate::sync::{Arc, lock};
 
-/// Why a post cannot fail but for a context that is being destroyed.
+/// Reason why a post fails only while the context is destroyed.
 const POSTS: &str = "the origin's message has shown that it exists";
 
-/// A message and its receive are together: the data goes where it belongs. Runs in `advance`.
+/// Delivers a message to its receive. Runs in `advance`.
 pub(super) fn deliver<P: Platform>(context: &Context<P>, inner: &Inner<P>, matched: Matched<P>) {
     let Pair {
         data,
@@ -31,7 +31,7 @@ pub(super) fn deliver<P: Platform>(context: &Context<P>, inner: &Inner<P>, match
             let done: DoneFn<P> = Box::new(move |context, result| {
                 finish_by(context, receiver, received, result);
             });
-            // Nobody destroys the context meanwhile.
+            // The context is not destroyed meanwhile.
             let posted = message.receive(into, Routing::Fixed, Some(done));
             posted.expect(POSTS);
         }
@@ -48,19 +48,19 @@ pub(super) fn deliver<P: Platform>(context: &Context<P>, inner: &Inner<P>, match
             finish(context, receiver, received, written);
         }
         Message::Failed(error) => fail(context, receiver, error),
-        // The table gives messages away when they are ready.
+        // The table delivers only messages that are ready.
         Message::Awaited { .. } | Message::Arriving => {}
     }
 }
 
-/// A post from a callback has ended: a context that is being destroyed sends nothing any more, and its peers are not told.
+/// Checks a post from a callback: a context that is being destroyed sends nothing any more, and its peers are not told.
 fn posted(result: Result<(), Error>) {
     if result != Err(Error::Destroyed) {
         result.expect(POSTS);
     }
 }
 
-/// Writes a message that is all here to the start of its receive. Runs in `advance`.
+/// Writes a complete message to the start of its receive. Runs in `advance`.
 #[inline]
 pub(super) fn put_down<P: Platform>(
     context: &Context<P>,
@@ -80,7 +80,7 @@ fn fits(message: usize, receive: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Completes a receive whose data has come by an operation with this result.
+/// Completes a receive whose data has arrived by an operation with this result.
 pub(super) fn finish_by<P: Platform>(
     context: &Context<P>,
     receiver: Receiver<P>,
@@ -90,7 +90,7 @@ pub(super) fn finish_by<P: Platform>(
     finish(context, receiver, received, result.map_err(Fault::from));
 }
 
-/// Completes a receive: it gets `received`, or why not.
+/// Completes a receive with `received` or the error.
 #[inline(always)]
 pub(super) fn finish<P: Platform>(
     context: &Context<P>,
@@ -126,7 +126,7 @@ fn note_finished<P: Platform>(context: &Context<P>, receiver: &Receiver<P>) {
     context.core().note(|at| Note::Finished { at, request });
 }
 
-/// Whether the data of a message has come to its receive; one that is too long for it is used up (CT-1).
+/// Whether the data of a message has been received; a message too long for its receive counts as received (CT-1).
 pub(super) fn has_arrived(result: &Result<(), Error>) -> bool {
     matches!(result, Ok(()) | Err(Error::MessageTooLong { .. }))
 }
@@ -145,7 +145,7 @@ pub(super) fn answer<P: Platform>(
     }
 }
 
-/// The context is destroyed: receives that have not ended are given up.
+/// Gives up unfinished receives of a destroyed context.
 pub(super) fn give_up<P: Platform>(context: &Context<P>, inner: &Arc<Inner<P>>) {
     let endings = core::mem::take(&mut lock(&inner.queues).endings);
     for ending in endings {
@@ -165,7 +165,7 @@ pub(super) fn give_up<P: Platform>(context: &Context<P>, inner: &Arc<Inner<P>>) 
             }
         }
     }
-    // Messages are dropped when nothing is locked: their handles look at the queue.
+    // Messages are dropped outside of the lock: their handles use the queue.
     let (messages, posted) = lock(&inner.queues).table.close();
     let (messages, matched): (Vec<_>, Vec<_>) = messages.into_iter().unzip();
     drop(messages);
@@ -195,7 +195,7 @@ impl<P: Platform> Ends<P> for Inner<P> {
     }
 }
 
-/// A message has not left its origin, not all of it: its send fails.
+/// Fails the send of a message that has not completely left its origin.
 pub(super) fn fail_send<P: Platform>(
     context: &Context<P>,
     inner: &Arc<Inner<P>>,

@@ -1,4 +1,4 @@
-//! Formats of the messages that the primitives send, and what has arrived of them.
+//! Formats of the messages of the primitives, and their decoding.
 
 use super::label::Label;
 use crate::am::assembly;
@@ -33,7 +33,7 @@ message! {
 }
 
 message! {
-    /// Header of the data that a CTS asked for.
+    /// Header of data that a CTS has requested.
     WireTransfer, "transfer" {
         /// Number of the message at the target.
         transfer: u64,
@@ -43,11 +43,11 @@ message! {
 /// Fields of an RTS besides match data (CT-2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestToSend {
-    /// By which the origin wants the message acknowledged.
+    /// Cookie by which the origin wants the message acknowledged.
     pub cookie: u32,
     /// Bytes of the data.
     pub length: u32,
-    /// Where the data is; of no meaning when there is none.
+    /// Place of the data; without meaning for no data.
     pub place: RemoteAddress,
 }
 
@@ -56,7 +56,7 @@ pub struct RequestToSend {
 pub struct ClearToSend {
     /// The cookie of the RTS.
     pub cookie: u32,
-    /// Number by which the target wants the data labelled.
+    /// Number by which the target labels the data.
     pub transfer: u64,
 }
 
@@ -64,15 +64,15 @@ pub struct ClearToSend {
 pub(super) struct EagerMessage<'a> {
     /// Number of the communicator.
     pub comm: u32,
-    /// All of the data, where it does not begin with the message's.
+    /// All of the data, where other bytes stand before it.
     pub inside: Option<&'a [u8]>,
 }
 
 impl<'a> EagerMessage<'a> {
-    /// The message that has arrived.
+    /// Decodes the arrived message.
     ///
     /// # Errors
-    /// [`Error::ControlMessage`](crate::Error::ControlMessage) when it is none.
+    /// [`Error::ControlMessage`](crate::Error::ControlMessage) when it is malformed.
     #[inline]
     pub fn decode(arrival: &Arrival<'a>) -> Result<Self, Fault> {
         if let (Some(comm), true) = (Label::narrow(arrival.comm), arrival.header.is_empty()) {
@@ -81,7 +81,7 @@ impl<'a> EagerMessage<'a> {
         Self::decode_wide(arrival)
     }
 
-    /// The same where the number of the communicator stands in the payload, or something else does.
+    /// As [`decode`](Self::decode), where the number of the communicator stands in the payload.
     fn decode_wide(arrival: &Arrival<'a>) -> Result<Self, Fault> {
         let message = "eager message";
         let decode = |bytes| {
@@ -107,7 +107,7 @@ impl RequestToSend {
     /// The number of the communicator and the RTS that have arrived.
     ///
     /// # Errors
-    /// [`Error::ControlMessage`](crate::Error::ControlMessage) when it is none.
+    /// [`Error::ControlMessage`](crate::Error::ControlMessage) when it is malformed.
     pub fn decode(arrival: &Arrival<'_>) -> Result<(u32, Self), Fault> {
         let message = WireRts::MESSAGE;
         let decoded = WireRts::decode(arrival.header).and_then(|(fields, rest)| {
@@ -128,10 +128,10 @@ impl RequestToSend {
 }
 
 impl ClearToSend {
-    /// The CTS that has arrived.
+    /// Decodes the arrived CTS.
     ///
     /// # Errors
-    /// [`Error::ControlMessage`](crate::Error::ControlMessage) when it is none.
+    /// [`Error::ControlMessage`](crate::Error::ControlMessage) when it is malformed.
     pub fn decode(arrival: &Arrival<'_>) -> Result<Self, Fault> {
         let payload = arrival.immediate.unwrap_or_default();
         let fields = WireCts::decode_all(payload).map_err(|error| malformed(arrival, error))?;
@@ -145,7 +145,7 @@ impl ClearToSend {
 /// The number of the communicator of a message that has arrived by rendezvous.
 ///
 /// # Errors
-/// [`Error::ControlMessage`](crate::Error::ControlMessage) when its header is none of such a message.
+/// [`Error::ControlMessage`](crate::Error::ControlMessage) when its header is malformed.
 pub(super) fn decode_rendezvous(arrival: &Arrival<'_>) -> Result<u32, Fault> {
     let message = WireRts::MESSAGE;
     Label::decode(message, arrival.comm, arrival.header)
@@ -160,7 +160,7 @@ pub(super) fn decode_transfer(arrival: &Arrival<'_>) -> Result<u64, Fault> {
         .map_err(|error| malformed(arrival, error))
 }
 
-/// Data that nobody asked for, or not so.
+/// The error of data that was not requested.
 pub(super) fn wrong_transfer(
     arrival: &Arrival<'_>,
     field: &'static str,

@@ -1,5 +1,5 @@
-//! How messages carry the number of their communicator: in the byte that the packet header has for it, or, where that
-//! does not suffice, in 4 bytes of the payload besides.
+//! Encoding of the number of a communicator in messages: in its byte of the packet header, or, where that does not
+//! suffice, in 4 bytes of the payload.
 
 use crate::transport::wire::WireError;
 
@@ -28,12 +28,12 @@ impl Label {
         (self.byte() == WIDE).then(|| self.comm.to_le_bytes())
     }
 
-    /// The number that the byte of the header says alone.
+    /// The number, if the byte of the header holds it.
     pub(super) fn narrow(byte: u8) -> Option<u32> {
         (byte != WIDE).then(|| byte.into())
     }
 
-    /// The number that the byte of the header and the payload behind it say, and the rest of the payload.
+    /// The number by the byte of the header and the payload, and the rest of the payload.
     pub(super) fn decode<'a>(
         message: &'static str,
         byte: u8,

@@ -129,10 +129,10 @@ impl<P: Platform> Messaging<P> {
         bytes < self.inner.config.switch_over
     }
 
-    /// Sends `data` to rank `to` of `comm`. The request is complete, and `done` is called, when `data` may be changed again:
-    /// for a message that waits for its receive that is when the target has acknowledged it; [`Error::NotFetched`] says
-    /// that the target has not got it. A message of one packet without `done` is copied: its request is complete at once,
-    /// and what becomes of it is told as of [`SendImmediate`](crate::SendImmediate).
+    /// Sends `data` to rank `to` of `comm`. The request is complete, and `done` is called, when `data` may be changed
+    /// again: for a message that waits for its receive that is when the target has acknowledged it;
+    /// [`Error::NotFetched`] says that the target has not got it. A message of one packet without `done` is copied: its
+    /// request is complete at once, and its errors are reported as those of [`SendImmediate`](crate::SendImmediate).
     ///
     /// # Errors
     /// [`Error::UnknownRank`]; as [`Context::post`].
@@ -159,8 +159,8 @@ impl<P: Platform> Messaging<P> {
         Ok(request)
     }
 
-    /// Sends `data`, which nobody uses any more, to rank `to` of `comm`: an error of the message is one of
-    /// [`advance`](Context::advance). Only a message that [travels at once](Self::is_eager) can be sent so.
+    /// Sends `data`, which the caller gives away, to rank `to` of `comm`: [`advance`](Context::advance) returns an
+    /// error of the message. Only a message that [travels at once](Self::is_eager) can be sent so.
     ///
     /// # Errors
     /// [`Error::MessageLength`]; as [`send`](Self::send).
@@ -228,9 +228,9 @@ impl<P: Platform> Messaging<P> {
         sent
     }
 
-    /// Receives a message into the start of `into`: from rank `from` of `comm` or any, with tag `tag` or any. `done` is called when it is there. A message longer than `into` is
-    /// used up, `into` stays as it is, and `done` gets [`Error::MessageTooLong`]. Where the context is destroyed first, it
-    /// gets [`Error::Destroyed`].
+    /// Receives a message into the start of `into`: from rank `from` of `comm` or any, with tag `tag` or any. `done` is
+    /// called when it is there. A message longer than `into` counts as received, `into` is not changed, and `done` gets
+    /// [`Error::MessageTooLong`]. Where the context is destroyed first, it gets [`Error::Destroyed`].
     ///
     /// # Errors
     /// [`Error::UnknownRank`], [`Error::UnknownTask`], [`Error::Destroyed`].
@@ -305,9 +305,9 @@ impl<P: Platform> Messaging<P> {
         Ok(found)
     }
 
-    /// Takes a receive back that no message has matched, and says whether there was one: `advance` then
-    /// calls its done callback with [`Error::Cancelled`]. A receive that has matched completes as if
-    /// nothing had been asked, and so does a send, whose message is on its way.
+    /// Takes a receive back that no message has matched, and returns whether there was one: `advance` then calls its
+    /// done callback with [`Error::Cancelled`]. A matched receive completes normally, and so does a send, whose message
+    /// is on its way.
     ///
     /// # Errors
     /// [`Error::Destroyed`].
@@ -328,7 +328,7 @@ impl<P: Platform> Messaging<P> {
         Ok(ends)
     }
 
-    /// Has `advance` end the next of the receives that are to end: callbacks run there alone.
+    /// Has `advance` end the next queued receive: callbacks run only there.
     fn end(&self) -> Result<(), Error> {
         let inner: Arc<dyn Ends<P>> = Arc::<Inner<P>>::clone(&self.inner);
         self.context.post_end(inner)
@@ -358,7 +358,7 @@ impl<P: Platform> Messaging<P> {
     }
 }
 
-/// A dispatch callback that does `arrive`; an error refuses the message.
+/// A dispatch callback that calls `arrive`; an error refuses the message.
 fn dispatched<P: Platform>(
     inner: &Arc<Inner<P>>,
     arrive: impl Fn(&Context<P>, &Arc<Inner<P>>, &Arrival<'_>) -> Result<Receive<P>, Fault>

@@ -1,9 +1,9 @@
 //! The messaging primitives, of which protocols for matched messages are made (CT-7).
 //!
-//! | primitive | what it does |
+//! | primitive | action |
 //! |---|---|
-//! | rendezvous | tells a peer about a message by the RTS of a SEND, whose data it fetches when it has the receive |
-//! | RTS | tells a peer about a message that is to be asked for: match data, where its data is, its size |
+//! | rendezvous | announces a message by the RTS of a SEND; the peer fetches its data when it has the receive |
+//! | RTS | announces a message that the peer requests by a CTS: match data, place of its data, its size |
 //! | CTS | tells the sender of an RTS to send the data |
 //! | memory FIFO | sends data that the peer's processor receives |
 //! | remote get | fetches data from a peer, whose DMA engine answers with direct puts |
@@ -28,18 +28,18 @@ use crate::transport::wire;
 
 pub use super::format::{ClearToSend, RequestToSend};
 
-/// Dispatch identifiers that the primitives use, from the module's first on.
+/// Dispatch identifiers of the primitives, relative to the module's first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Handler {
     /// A message in memory-FIFO packets.
     Eager = 0,
     RequestToSend = 1,
     ClearToSend = 2,
-    /// The data that a CTS asked for.
+    /// Data that a CTS has requested.
     Transfer = 3,
 }
 
-/// The primitives, with dispatch identifiers of their own: four from the one they are made with on.
+/// The primitives, with four dispatch identifiers from the one given on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Primitives {
     first: u8,
@@ -63,8 +63,7 @@ impl Primitives {
         self.first + handler as u8
     }
 
-    /// RTS: tells `to` about a message with `label`. `done` is called when the RTS has left, or
-    /// with the reason why it cannot.
+    /// RTS: tells `to` about a message with `label`. `done` is called when the RTS has left, or with the error.
     ///
     /// # Errors
     /// As [`Context::post`].
@@ -94,8 +93,8 @@ impl Primitives {
         })
     }
 
-    /// Rendezvous: tells `to` about a message with `label`, whose `data` it fetches. `done` is called when it has, or has
-    /// used the message up: `data` may be changed again. Fences cover its arrival alone.
+    /// Rendezvous: tells `to` about a message with `label`, whose `data` it fetches. `done` is called when the peer has
+    /// fetched or dropped the data: `data` may be changed again. Fences cover its arrival alone.
     ///
     /// # Errors
     /// As [`Context::post`].
@@ -110,7 +109,7 @@ impl Primitives {
         self.rendezvous_with(context, to, label, data, done.into())
     }
 
-    /// The same with a done callback of any kind.
+    /// As the public function, with a done callback of any kind.
     pub(super) fn rendezvous_with<P: Platform>(
         self,
         context: &Context<P>,
@@ -154,8 +153,8 @@ impl Primitives {
     /// Memory FIFO: sends `data` with `label`, in the order of RTS and other memory-FIFO messages to `to`. `done` is
     /// called when `data` may be changed again.
     ///
-    /// A communicator's number that the packet header has no room for goes before the data of a message of one packet,
-    /// which is copied for that; with a longer one it is a header.
+    /// The number of a communicator that does not fit into the packet header is sent before the data of a message of
+    /// one packet, which is copied for that, and as the header of a longer message.
     ///
     /// # Errors
     /// As [`Context::post`]; [`Error::Range`].
@@ -170,7 +169,7 @@ impl Primitives {
         self.memory_fifo_with(context, to, label, data, done.map(Done::from))
     }
 
-    /// The same with a done callback of any kind.
+    /// As the public function, with a done callback of any kind.
     pub(super) fn memory_fifo_with<P: Platform>(
         self,
         context: &Context<P>,
@@ -210,7 +209,7 @@ impl Primitives {
         context.send_eager(message, done)
     }
 
-    /// Memory FIFO, for the data that CTS number `transfer` of `to` asked for.
+    /// Memory FIFO, for the data that CTS number `transfer` of `to` has requested.
     ///
     /// # Errors
     /// As [`Context::post`].
@@ -303,7 +302,7 @@ impl Primitives {
         self.await_with(context, peer, data, done.into())
     }
 
-    /// The same with a done callback of any kind.
+    /// As the public function, with a done callback of any kind.
     pub(super) fn await_with<P: Platform>(
         self,
         context: &Context<P>,

@@ -20,7 +20,7 @@ use super::match_data::{MatchData, ReceivePattern, Received};
 use super::primitives::Primitives;
 use super::table::{MatchTable, Pair};
 
-/// How messages from the switch-over size on travel.
+/// Protocol of messages from the switch-over size on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
@@ -32,12 +32,12 @@ pub enum Protocol {
     TemporaryBuffer,
 }
 
-/// How a module works; the same in all tasks.
+/// Configuration of a module; the same in all tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessagingConfig {
     /// First of four dispatch identifiers that the module uses.
     pub dispatch: u8,
-    /// How messages from the switch-over size on travel.
+    /// Protocol of messages from the switch-over size on.
     pub protocol: Protocol,
     /// Shortest message, in bytes, that waits at its origin for its receive; shorter ones travel at once.
     /// 0: all wait.
@@ -133,7 +133,7 @@ pub struct MessagingStats {
     pub pending: usize,
 }
 
-/// A receive, and how it ends.
+/// A receive with its completion.
 pub(super) struct Receiver<P: Platform> {
     /// Its number in notes.
     pub(super) number: u64,
@@ -146,13 +146,13 @@ pub(super) struct Receiver<P: Platform> {
 pub(super) enum Message<P: Platform> {
     /// All of it is at its origin.
     AtOrigin(DeferredReceive<P>),
-    /// It is being sent, after a CTS.
+    /// A CTS has requested its data.
     Awaited { origin: Endpoint, cookie: u32 },
-    /// Its first packet or its RTS has come, and no more is known.
+    /// Its first packet or its RTS has arrived, and no more.
     Arriving,
-    /// It is held here, whole: behind a pointer, so that entries of the queue are short.
+    /// It is held here completely: behind a pointer, so that entries of the queue are short.
     Held(Box<HeldBuffer<P>>),
-    /// The same of one that has come in one packet.
+    /// A message of one packet, held here.
     Short(HeldBytes),
     /// It was lost on its way here.
     Failed(Fault),
@@ -171,13 +171,13 @@ pub(super) enum Ending<P: Platform> {
 }
 
 impl<P: Platform> Inner<P> {
-    /// Number `id` of this module as notes have it: modules of one context have different dispatch identifiers.
+    /// Number `id` of this module in notes, unique in the context since modules have different dispatch identifiers.
     pub(super) fn noted(&self, id: u64) -> u64 {
         u64::from(self.config.dispatch) << 56 | id
     }
 }
 
-/// Outcomes of requests, that the next requests use once nobody has a handle to them.
+/// Outcomes of requests, reused for later requests when all their handles are gone.
 pub(super) struct Outcomes<T> {
     kept: Vec<Arc<Outcome<T>>>,
     /// Place of the one used last.
@@ -196,7 +196,7 @@ impl<T> Outcomes<T> {
         }
     }
 
-    /// The outcome of a request that begins, which nobody else has.
+    /// An unused outcome for a new request.
     pub(super) fn take(&mut self) -> Arc<Outcome<T>> {
         match self.kept.get_mut(self.at).and_then(renewed) {
             Some(outcome) => outcome,
@@ -204,7 +204,7 @@ impl<T> Outcomes<T> {
         }
     }
 
-    /// The same, where the one used last is in use still.
+    /// As [`take`](Self::take), where the one used last is still in use.
     fn take_next(&mut self) -> Arc<Outcome<T>> {
         if !self.kept.is_empty() {
             self.at = (self.at + 1) % KEPT_OUTCOMES;
@@ -221,7 +221,7 @@ impl<T> Outcomes<T> {
     }
 }
 
-/// An outcome for another request, if nobody has it any more.
+/// The outcome reset for another request, if it is unused.
 fn renewed<T>(kept: &mut Arc<Outcome<T>>) -> Option<Arc<Outcome<T>>> {
     *lock(Arc::get_mut(kept)?) = None;
     Some(Arc::clone(kept))
@@ -230,7 +230,7 @@ fn renewed<T>(kept: &mut Arc<Outcome<T>>) -> Option<Arc<Outcome<T>>> {
 /// State that posting threads and the advancing thread both change.
 pub(super) struct Queues<P: Platform> {
     pub(super) table: MatchTable<ReceivePattern, Receiver<P>, Taker<P>, Message<P>>,
-    /// For each one a call is posted.
+    /// A call is posted for each.
     pub(super) endings: VecDeque<Ending<P>>,
     /// Outcomes of receives.
     pub(super) outcomes: Outcomes<Received>,
@@ -257,7 +257,7 @@ pub(super) struct Inner<P: Platform> {
     pub(super) memory: HeldMemory<P>,
     /// Outcomes of sends.
     pub(super) outcomes: Mutex<Outcomes<()>>,
-    /// Data for which a CTS has not come yet, by cookie.
+    /// Data without a CTS so far, by cookie.
     pub(super) awaiting_cts: Mutex<BTreeMap<u32, BufferRange<P::Buffer>>>,
     pub(super) requests: AtomicU64,
     /// Groups of the communicators that are registered, by number.
