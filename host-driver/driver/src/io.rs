@@ -25,7 +25,7 @@ pub(crate) struct Io<P: Platform> {
     pub shared: Option<SharedLane<P>>,
     /// For a client that uses them.
     pub flows: Option<Flows<P>>,
-    /// Completed and not handed to who waits for it. Empty between turns; its memory is reused.
+    /// Completions that have not been handled. Empty between turns; its memory is reused.
     pub completed: Vec<Completed>,
     /// Events that wake the context, besides errors.
     events: u64,

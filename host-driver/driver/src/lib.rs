@@ -1,7 +1,7 @@
 //! The messaging driver: clients, contexts and endpoints over any bus (EP-1 to EP-5), and the
 //! matching module on top of them (CT-1, CT-8).
 //!
-//! * A [`Platform`] is the machine: registers, DMA memory, time, waiting, locks. The driver knows no
+//! * A [`Platform`] is the machine: registers, DMA memory, time, waiting, locks. The driver depends on no
 //!   simulator and no foreign code.
 //! * A [`Configuration`] gives the clients of an application by its name, with tasks and resources.
 //! * A [`Client`] owns [`Resources`] of the node; its [`Context`]s share them out, so that
@@ -10,16 +10,17 @@
 //!   [`advance`](Context::advance), which also runs all callbacks. Callbacks may post, and may not
 //!   advance. Nothing blocks except [`Context::wait`].
 //! * A SEND goes by one of three protocols, chosen by its length: immediate, eager, rendezvous. PUT and
-//!   GET, and RPUT and RGET with memory regions, move data without software at the target. FENCE says when
-//!   everything before it has completed (FN). Rings that are full make work wait inside the context; that
-//!   is never an error.
-//! * Between contexts of one node, messages go by loop-back or through shared memory, as the client says
-//!   ([`SameNode`]); the node's endpoint table, in shared memory, says which contexts are open there.
+//!   GET, and RPUT and RGET with memory regions, move data without software at the target. FENCE reports when
+//!   all earlier operations have completed (FN). Full rings make work wait inside the context; that is
+//!   never an error.
+//! * Between contexts of one node, messages go by loop-back or through shared memory, as the client is
+//!   configured ([`SameNode`]); the node's endpoint table, in shared memory, lists its open contexts.
 //! * [`Messaging`] pairs sends with receives by (origin rank, tag, communicator).
 //!
 //! A thread waits for the operations that it has posted by a [`Completion`], for a matched message by its
-//! [`Request`](matching::Request), for active messages by an [`Inbox`], and for anything else that callbacks note by
-//! [`Context::advance_until`]; a communication thread does the same for others. [`BufferSlice`]s are buffers of numbers.
+//! [`Request`](matching::Request), for active messages by an [`Inbox`], and for any other result of callbacks by
+//! [`Context::advance_until`]; a communication thread does the same for other threads. [`BufferSlice`]s are buffers of
+//! numbers.
 
 #![forbid(unsafe_code)]
 
@@ -56,8 +57,7 @@ mod task_map;
 mod transport;
 mod upcalls;
 
-/// Entries for which lists have memory from the start, so that what is under way in small numbers allocates
-/// nothing.
+/// Initial capacity of lists, so that small numbers of operations do not allocate.
 const PREPARED: usize = 16;
 
 pub use ack::config::{AckConfig, AckConfigError, AckMethod, CoalescingRule, Together};

@@ -1,7 +1,7 @@
 //! Work for a context (EP-3, EP-4).
 //!
-//! The operations are generic over their done callback `D`, and over the function `C` of a call: no protocol looks at
-//! either. A post takes the callbacks out, and protocols get [their numbers](crate::done) beside the operation.
+//! The operations are generic over their done callback `D`, and over the function `C` of a call. A post takes the
+//! callbacks out; protocols get [their numbers](crate::done) beside the operation.
 
 use crate::buffer::{BufferRange, RemoteAddress};
 use crate::collnet::routes::CollnetRoutes;
@@ -34,7 +34,7 @@ pub enum Instruction<P: Platform, D, C> {
     Get(Get<P, D>),
     /// Change a word in a peer's memory.
     Rmw(Rmw<P, D>),
-    /// Tell when everything before it between two endpoints has completed.
+    /// Report when all earlier operations between two endpoints have completed.
     Fence(Fence<D>),
     /// Fence every endpoint of the client.
     FenceAll(Option<D>),
@@ -55,7 +55,7 @@ pub enum Instruction<P: Platform, D, C> {
     /// Receive a message whose receive was deferred: posted by
     /// [`DeferredReceive::receive`](crate::DeferredReceive::receive).
     Receive(ReceiveDeferred<P, D>),
-    /// Do without the data of such a message.
+    /// Discard the data of such a message.
     Discard {
         /// The message.
         message: DeferredId,
@@ -76,11 +76,11 @@ pub enum Instruction<P: Platform, D, C> {
     },
     /// Combine or broadcast on a class route.
     CollnetTransfer(CollnetTransfer<P, D>),
-    /// Give routes back that nobody uses any more: what is under way on them is given up.
+    /// Give unused routes back: operations under way on them are given up.
     CollnetRelease {
         /// This node's part of the routes.
         routes: Arc<CollnetRoutes<P>>,
-        /// Called when they are free.
+        /// Called when the routes are free.
         done: Option<D>,
     },
 }
@@ -97,15 +97,15 @@ pub struct ReceiveDeferred<P: Platform, D> {
     pub(crate) done: Option<D>,
 }
 
-/// How the data of a SEND travels (FN-3).
+/// Protocol for the data of a SEND (FN-3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SendProtocol {
     /// Eager up to the client's `eager_limit`, by rendezvous above.
     #[default]
     ByLength,
-    /// With the message, however long it is.
+    /// With the message, at any length.
     Eager,
-    /// Stays at the origin until the destination fetches it, however short it is.
+    /// Stays at the origin until the destination fetches it, at any length.
     Rendezvous,
 }
 
@@ -114,7 +114,7 @@ pub enum SendProtocol {
 /// Up to the client's `eager_limit` the data travels with the message (eager). Above it the destination
 /// fetches the data straight into the receive buffer (rendezvous, FN-3).
 pub struct SendMessage<P: Platform, D> {
-    /// Where to.
+    /// Destination.
     pub destination: Endpoint,
     /// Dispatch identifier at the destination, 0 to 223.
     pub dispatch: u8,
@@ -126,17 +126,17 @@ pub struct SendMessage<P: Platform, D> {
     pub header: Vec<u8>,
     /// The data, kept alive until it has been read. Do not change it before `local_done`.
     pub data: BufferRange<P::Buffer>,
-    /// How the data travels.
+    /// Protocol for the data.
     pub protocol: SendProtocol,
-    /// Whether fences of the destination wait for its acknowledgement where that may come behind the fence's, as when
-    /// acknowledgements are copied on their path ([`Together::Path`](crate::Together::Path)). `false` for a message whose
-    /// receive the destination may defer until after the fence, which covers its arrival alone.
+    /// Whether fences of the destination wait for its acknowledgement where it may come behind the fence's, as when
+    /// acknowledgements are copied on their path ([`Together::Path`](crate::Together::Path)). `false` for a message
+    /// whose receive the destination may defer until after the fence, which covers its arrival alone.
     pub fenced: bool,
     /// Called when the data has been read: it may be changed again.
     pub local_done: Option<D>,
     /// Called when the destination has all data and its receive is done.
     pub remote_done: Option<D>,
-    /// Number by which waves and timelines name the message; `None` lets the context choose.
+    /// Number of the message in waves and timelines; `None` lets the context choose.
     pub message_id: Option<u32>,
 }
 
@@ -164,7 +164,7 @@ impl<P: Platform, D> SendMessage<P, D> {
 /// changed as soon as it returns.
 #[derive(Debug, Clone, Copy)]
 pub struct SendImmediate<'a> {
-    /// Where to.
+    /// Destination.
     pub destination: Endpoint,
     /// Dispatch identifier at the destination, 0 to 223.
     pub dispatch: u8,
@@ -185,7 +185,7 @@ impl<'a> SendImmediate<'a> {
     /// Most bytes of header and data together.
     pub const MAX_HEADED: usize = Self::MAX - crate::transport::wire::Headed::BYTES;
 
-    /// An immediate SEND of nothing.
+    /// An immediate SEND without header and data.
     #[must_use]
     pub const fn new(destination: Endpoint, dispatch: u8) -> Self {
         Self {
@@ -198,7 +198,7 @@ impl<'a> SendImmediate<'a> {
         }
     }
 
-    /// The same with this data.
+    /// The message with this data.
     #[must_use]
     pub const fn with_data(self, data: &'a [u8]) -> Self {
         Self { data, ..self }
@@ -210,7 +210,7 @@ impl<'a> SendImmediate<'a> {
 pub struct CollnetTransfer<P: Platform, D> {
     /// This node's part of the class route, and of the barrier route for a broadcast.
     pub routes: Arc<CollnetRoutes<P>>,
-    /// How contributions are combined; [`CollOp::Broadcast`]: there is one contribution.
+    /// Operation that combines contributions; [`CollOp::Broadcast`]: there is one contribution.
     pub op: CollOp,
     /// Type of the elements; [`CollType::U32`] for a broadcast.
     pub data: CollType,
@@ -218,7 +218,7 @@ pub struct CollnetTransfer<P: Platform, D> {
     pub bytes: usize,
     /// This node's contribution. Do not change it before `done`.
     pub from: Option<BufferRange<P::Buffer>>,
-    /// Where the result goes, if this node receives it. It may be the range of the contribution.
+    /// Place for the result, if this node receives it. It may be the range of the contribution.
     pub into: Option<BufferRange<P::Buffer>>,
     /// The node that receives the result; `None`: all members.
     pub to: Option<Coord>,
@@ -242,16 +242,16 @@ pub(crate) struct ImmediateEnvelope {
     pub tag: u32,
 }
 
-/// PUT: `data` is written at `remote` in the memory of `destination`'s node by the DMA engines alone.
-/// Base slots of that node say what may be written; a refusal is an error of that node.
+/// PUT: `data` is written at `remote` in the memory of `destination`'s node by the DMA engines alone. Base slots of
+/// that node limit the writable memory; a refusal is an error of that node.
 pub struct Put<P: Platform, D> {
     /// Owner of the memory.
     pub destination: Endpoint,
     /// The data, kept alive until it has been read. Do not change it before `local_done`.
     pub data: BufferRange<P::Buffer>,
-    /// Where to.
+    /// Destination.
     pub remote: RemoteAddress,
-    /// How the destination is told (EP-16).
+    /// Notification of the destination (EP-16).
     pub notify: PutNotify,
     /// Called when the data has been read: it may be changed again.
     pub local_done: Option<D>,
@@ -261,7 +261,7 @@ pub struct Put<P: Platform, D> {
 }
 
 impl<P: Platform, D> Put<P, D> {
-    /// A PUT without callbacks, of which the destination is not told.
+    /// A PUT without callbacks and notification.
     #[must_use]
     pub fn new(destination: Endpoint, data: BufferRange<P::Buffer>, remote: RemoteAddress) -> Self {
         Self {
@@ -285,11 +285,11 @@ pub struct Count<P: Platform, D> {
 pub struct Get<P: Platform, D> {
     /// Owner of the memory, whose remote-get FIFO serves the request.
     pub source: Endpoint,
-    /// Where from.
+    /// Source of the data.
     pub remote: RemoteAddress,
-    /// Where to. The length of the range is that of the transfer.
+    /// Destination. The length of the range is that of the transfer.
     pub into: BufferRange<P::Buffer>,
-    /// How the packets come. Whatever it is, the get ends when all are there, and fences count it.
+    /// Routing of the data. In each case the get ends when all packets have landed, and fences cover it.
     pub routing: Routing,
     /// Called when all bytes are in `into`.
     pub done: Option<D>,
@@ -314,7 +314,7 @@ pub struct Rput<P: Platform, D> {
 }
 
 impl<P: Platform, D> Rput<P, D> {
-    /// An RPUT to the start of `region`, without callbacks, of which the destination is not told.
+    /// An RPUT to the start of `region`, without callbacks and notification.
     #[must_use]
     pub fn new(destination: Endpoint, data: BufferRange<P::Buffer>, region: RemoteRegion) -> Self {
         Self {
@@ -337,7 +337,7 @@ pub struct Rget<P: Platform, D> {
     pub region: RemoteRegion,
     /// First byte read in the region.
     pub offset: u64,
-    /// Where to. The length of the range is that of the transfer.
+    /// Destination. The length of the range is that of the transfer.
     pub into: BufferRange<P::Buffer>,
     /// Called when all bytes are in `into`.
     pub done: Option<D>,
@@ -363,9 +363,8 @@ impl RmwWidth {
     }
 }
 
-/// RMW: the little-endian word at `offset` of a memory region is changed by the DMA engine of its node,
-/// with no software there. Read-modify-writes of one word, from wherever they come, happen one after
-/// the other.
+/// RMW: the little-endian word at `offset` of a memory region is changed by the DMA engine of its node, with no
+/// software there. Read-modify-writes of one word from all origins happen one after the other.
 ///
 /// With `test`, the word changes only where it equals that. With `result`, the word before is fetched,
 /// whether it changes or not. Where the region has been destroyed since, `done` gets [`Error::RmwRefused`].
@@ -384,7 +383,7 @@ pub struct Rmw<P: Platform, D> {
     pub value: u64,
     /// Value that the word is compared with.
     pub test: Option<u64>,
-    /// Where the word before goes: as many bytes as the word has.
+    /// Place for the previous word: as many bytes as the word has.
     pub result: Option<BufferRange<P::Buffer>>,
     /// Called when the word has changed and the one before is in `result`.
     pub done: Option<D>,
@@ -392,11 +391,11 @@ pub struct Rmw<P: Platform, D> {
 
 /// FENCE: `done` is called when every send, put, get and read-modify-write that this context started to `destination`
 /// before it has completed there (FN-1). Later ones go on meanwhile. The destination has to advance. If puts among them
-/// were refused there it gets [`Error::PutsRefused`], whether their own callbacks have or not.
+/// were refused there, it gets [`Error::PutsRefused`], besides their own callbacks.
 pub struct Fence<D> {
     /// The other endpoint.
     pub destination: Endpoint,
-    /// Called when everything before has completed; all their done callbacks have run then.
+    /// Called when all earlier operations have completed and their done callbacks have run.
     pub done: Option<D>,
 }
 

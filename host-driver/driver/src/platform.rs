@@ -18,11 +18,11 @@ pub struct BusError {
     pub address: u64,
     /// Whether the access was a write.
     pub write: bool,
-    /// How the bus answered.
+    /// Response of the bus.
     pub kind: BusErrorKind,
 }
 
-/// How a register bus says no.
+/// Refusal of a register access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BusErrorKind {
@@ -44,15 +44,15 @@ impl fmt::Display for BusErrorKind {
     }
 }
 
-/// Memory for the DMA engine could not be had.
+/// Memory for the DMA engine that could not be allocated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no {bytes} bytes aligned to {align} for the DMA engine: {reason}")]
 pub struct AllocError {
-    /// Bytes asked for.
+    /// Requested bytes.
     pub bytes: usize,
-    /// Alignment asked for, bytes.
+    /// Requested alignment, bytes.
     pub align: usize,
-    /// Why, in the platform's words.
+    /// The reason, in the platform's words.
     pub reason: String,
 }
 
@@ -116,18 +116,18 @@ pub trait DmaBuffer {
     }
 }
 
-/// Bytes that a buffer's copy into another takes at a time, unless the platform knows better.
+/// Bytes of one step of the default copy between buffers.
 const PIECE: usize = 512;
 
-/// A shared segment could not be had.
+/// A shared segment that could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no shared segment {number:#x} of {bytes} bytes: {reason}")]
 pub struct SegmentError {
     /// Number of the segment.
     pub number: u32,
-    /// Bytes asked for.
+    /// Requested bytes.
     pub bytes: usize,
-    /// Why, in the platform's words.
+    /// The reason, in the platform's words.
     pub reason: String,
 }
 
@@ -135,14 +135,14 @@ pub struct SegmentError {
 /// segment lasts as long as any process of the node has a handle. All processes see what is written to
 /// it in the order in which it was written.
 pub trait SharedSegment: PlatformLock {
-    /// Copies `out.len()` bytes from `offset` on. The caller charges copies; what waiting for other
-    /// threads' cache lines takes, the platform knows.
+    /// Copies `out.len()` bytes from `offset` on. The caller charges copies; the platform charges waits for cache lines
+    /// of other threads.
     ///
     /// # Errors
     /// [`RangeError`] when the range leaves the segment.
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError>;
-    /// Copies `data` to `offset` on. The caller charges copies; what waiting for other
-    /// threads' cache lines takes, the platform knows.
+    /// Copies `data` to `offset` on. The caller charges copies; the platform charges waits for cache lines of other
+    /// threads.
     ///
     /// # Errors
     /// [`RangeError`] when the range leaves the segment.
@@ -173,7 +173,7 @@ pub trait SharedSegment: PlatformLock {
     }
 }
 
-/// Why a wait ended.
+/// End of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WakeReason {
     /// The wake group was signalled, or there is work already.
@@ -187,7 +187,7 @@ pub enum WakeReason {
 pub trait PlatformLock {
     /// Waits until the lock is free and takes it.
     fn lock(&self);
-    /// Takes the lock if it is free, and says whether it did.
+    /// Takes the lock if it is free, and returns whether it did.
     fn trylock(&self) -> bool;
     /// Gives the lock back. Called by the holder only.
     fn unlock(&self);
@@ -227,10 +227,10 @@ pub trait Platform: Clone + Send + Sync + 'static {
     fn share(&self, number: u32, bytes: usize) -> Result<Self::Segment, SegmentError>;
     /// Simulated time in picoseconds.
     fn now_ps(&self) -> u64;
-    /// Lets the time of `count` operations `op` pass, after the platform's [`CostTable`](crate::CostTable).
+    /// Lets the time of `count` operations `op` pass, by the platform's [`CostTable`](crate::CostTable).
     fn charge(&self, op: Op, count: u64);
-    /// Lets the time of a copy of `bytes` bytes pass, of which `op` stands for what they do not matter to; none of one of
-    /// nothing.
+    /// Lets the time of a copy of `bytes` bytes pass: `op` for the fixed part, and the chunks. A copy of 0 bytes is
+    /// free.
     #[inline]
     fn charge_copy(&self, op: Op, bytes: usize) {
         if bytes > 0 {
@@ -238,8 +238,8 @@ pub trait Platform: Clone + Send + Sync + 'static {
             self.charge(Op::CopyChunk, bytes.div_ceil(COPY_CHUNK) as u64);
         }
     }
-    /// Takes note of what becomes of a message, if the platform records it. Takes no time and lets no other thread run, so
-    /// it may be called under any lock; by default nothing is noted.
+    /// Notes an event of a message, if the platform records it. Takes no time and lets no other thread run, so it may
+    /// be called under any lock; the default notes nothing.
     #[inline(always)]
     fn note(&self, note: Note) {
         let _ = note;

@@ -19,7 +19,7 @@ impl Progress {
     /// Whether nothing has happened.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        // One test of all at once.
+        // Tests all in one comparison.
         self.instructions | self.started | self.completed | self.packets | self.callbacks == 0
     }
 

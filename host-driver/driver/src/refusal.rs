@@ -1,22 +1,19 @@
-//! Packets that the node of their target has refused.
+//! Packets refused by the node of their target.
 //!
-//! The hardware answers nothing to those: the node keeps who sent them and a software word, until a context
-//! takes them.
+//! The hardware sends no response to them: the node keeps their origin and a software word until a context takes them.
 //!
-//! Of a put the word names the two contexts and the put's number at its origin, so that the endpoint at which a
-//! put synchronisation or a fence ends can tell whether it concerns the one or the other: it comes behind the
-//! puts, which have been refused by then if they are. Nothing is kept for a peer before a put of it has been
-//! refused.
+//! The word of a put names the two contexts and the put's number at its origin. So the endpoint of a put
+//! synchronisation or a fence, which comes behind the puts, can tell whether one of them was refused. No state is kept
+//! for a peer before a put of it has been refused.
 //!
-//! Of a get, request and data, it names the requester's context and the get's number. A refused request is told
-//! to the requester, refused data are its own node's. Of a read-modify-write that came damaged it is the counter
-//! that waits for its answer: all contexts of that node are told. Of a message it is the envelope: the origin is told that
-//! messages of it were refused, and gives up what waits for that endpoint to answer.
+//! The word of a get, request and data, names the requester's context and the get's number. The requester is told of a
+//! refused request; refused data is found at its own node. The word of a damaged read-modify-write names its counter:
+//! all contexts of that node are told. The word of a message is its envelope: the origin is told that messages of it
+//! were refused, and gives up the operations that wait for that endpoint.
 //!
-//! A context that is not open takes nothing; the first of its client's on the node does so in its place.
+//! For a context that is not open, the first open context of its client on the node acts.
 //!
-//! Only where a node has refused more packets than it could keep nobody knows whose they were: then everybody
-//! is told once.
+//! Where a node has refused more packets than it could keep, their origins are unknown: all peers are told once.
 
 mod puts;
 mod under_way;
@@ -49,20 +46,20 @@ use word::{GetWord, PutNumber, PutWord};
 /// Refused puts as a context knows them, the number of its own puts, and those that fences wait for.
 pub(crate) struct Refusals<P: Platform> {
     core: Arc<Core<P>>,
-    /// The node's endpoint table: which contexts are open. Until the context is destroyed.
+    /// The node's endpoint table with its open contexts. Until the context is destroyed.
     table: Option<Arc<EndpointTable<P>>>,
     last: PutNumber,
     /// Puts of this context.
     pub under_way: PutsUnderWay,
     /// Packets that the node has not kept.
     lost: u32,
-    /// There have been more since the context was opened.
+    /// Their number has grown since the context was opened.
     unknown: bool,
     /// Peers that have been told.
     told: BTreeSet<Endpoint>,
-    /// Refused puts to this context of which no fence has told, by node and reception FIFO of the origin.
+    /// Refused puts to this context that no fence has reported, by node and reception FIFO of the origin.
     puts: BTreeMap<(Coord, u16), RefusedPuts>,
-    /// The node had refused packets when the context was opened, of which no event tells.
+    /// The node had refused packets when the context was opened, which no event announces.
     unseen: bool,
 }
 
@@ -86,17 +83,17 @@ impl<P: Platform> Refusals<P> {
         })
     }
 
-    /// The context is destroyed: it stands for nobody.
+    /// Ends the part of a destroyed context.
     pub fn forget_table(&mut self) {
         self.table = None;
     }
 
-    /// Whether no event will tell of what the node has refused.
+    /// Whether the node has refused packets that no event announces.
     pub fn unseen(&self) -> bool {
         self.unseen
     }
 
-    /// The number of a put to `peer` that is started: one that will be synchronised, or one that is left to fences.
+    /// Starts a put to `peer`: its number, for one that will be synchronised or one that is left to fences.
     pub fn number(&mut self, peer: Endpoint, synchronised: bool) -> PutNumber {
         self.under_way.start(peer);
         if synchronised {
@@ -106,7 +103,7 @@ impl<P: Platform> Refusals<P> {
         self.last.plain()
     }
 
-    /// The number of a fence: of the last put before it. Puts after it have others.
+    /// The number of a fence: that of the last put before it. Later puts have other numbers.
     pub fn close(&mut self) -> u32 {
         let number = self.last.get();
         self.last = self.last.next();
@@ -121,7 +118,7 @@ impl<P: Platform> Refusals<P> {
         }
     }
 
-    /// Whether a put of `origin` up to `number` has been refused; says so once.
+    /// Whether a put of `origin` up to `number` has been refused; reported once.
     fn covers_fence(&mut self, origin: (Coord, u16), number: u32) -> bool {
         let Some(puts) = self.puts.get_mut(&origin) else {
             return false;
@@ -154,8 +151,8 @@ impl<P: Platform> Refusals<P> {
         Ok(word.pack())
     }
 
-    /// Takes from the node what it has refused that was for this context, or for one that is not open and that
-    /// this one stands for.
+    /// Takes refused packets from the node: those for this context, or for one that is not open and for which this one
+    /// acts.
     ///
     /// # Errors
     /// Errors of the bus and of sends.
@@ -193,7 +190,7 @@ impl<P: Platform> Refusals<P> {
         Ok(())
     }
 
-    /// Whether context `index` of this node is not open, and this one is the first that is.
+    /// Whether context `index` of this node is not open, and this one is the first open one.
     fn stands_for(&self, index: u16) -> Result<bool, Fault> {
         let Some(table) = &self.table else {
             return Ok(false);
@@ -211,8 +208,8 @@ impl<P: Platform> Refusals<P> {
         Ok(true)
     }
 
-    /// The node has refused packets of which it does not know whose they were: tells everybody which contexts of
-    /// it are not open, if this one stands for them.
+    /// Handles refused packets of unknown origin: tells all peers which contexts of the node are not open, if this one
+    /// acts for them.
     fn tell_of_absent(&self, io: &mut Io<P>) -> Result<(), Fault> {
         let layout = &self.core.layout;
         let contexts = layout.config.contexts;
@@ -237,7 +234,7 @@ impl<P: Platform> Refusals<P> {
         Ok(())
     }
 
-    /// Whether puts of `peer` up to `number` have been refused: its fence has to say so.
+    /// Whether puts of `peer` up to `number` have been refused: its fence must report that.
     ///
     /// # Errors
     /// As [`look`](Self::look).
@@ -254,7 +251,7 @@ impl<P: Platform> Refusals<P> {
         Ok(self.covers_fence(origin, number) || unknown)
     }
 
-    /// Whether the put of `peer` with this number, which is in memory otherwise, has been refused.
+    /// Whether the put of `peer` with this number has been refused; otherwise it is in memory.
     ///
     /// # Errors
     /// As [`look`](Self::look).
@@ -290,7 +287,7 @@ fn named_fifo(layout: &ClientLayout, process: u8, context: u8) -> u16 {
     layout.reception_fifo(process, context) & 0xf
 }
 
-/// The endpoint of context `index` of a node, as the node counts the client's contexts.
+/// The endpoint of context `index` among the client's contexts of a node.
 fn endpoint_at(layout: &ClientLayout, node: Coord, index: u16) -> Option<Endpoint> {
     let contexts = u16::from(layout.config.contexts);
     // At most 256 processes.
@@ -302,7 +299,7 @@ fn endpoint_at(layout: &ClientLayout, node: Coord, index: u16) -> Option<Endpoin
     layout.endpoint(task, (index % contexts) as u8).ok()
 }
 
-/// Which context of this client on this node refused packets were for; `None` when they were for none of it.
+/// The context of this client on this node that refused packets were for; `None` for packets to others.
 fn addressee(layout: &ClientLayout, packets: &RefusedPackets) -> Option<u16> {
     let resources = &layout.config.resources;
     let reception = resources.reception_first;
@@ -330,7 +327,7 @@ fn addressee(layout: &ClientLayout, packets: &RefusedPackets) -> Option<u16> {
     (index < layout.contexts_here()).then_some(index)
 }
 
-/// Data of gets has been refused: they end.
+/// Ends gets whose data has been refused.
 fn refuse_gets<P: Platform>(core: &Core<P>, gets: &mut Gets<P>, packets: &RefusedPackets) {
     let from = |peer: Endpoint| {
         let place = core.place(peer);
@@ -341,7 +338,7 @@ fn refuse_gets<P: Platform>(core: &Core<P>, gets: &mut Gets<P>, packets: &Refuse
     }
 }
 
-/// Packets for context `index` of this node were refused: tells who waits for them.
+/// Tells the origins of refused packets for context `index` of this node.
 fn tell<P: Platform>(io: &mut Io<P>, packets: &RefusedPackets, index: u16) -> Result<(), Fault> {
     let core = Arc::clone(&io.core);
     let layout = &core.layout;
@@ -375,7 +372,7 @@ fn tell<P: Platform>(io: &mut Io<P>, packets: &RefusedPackets, index: u16) -> Re
                 node: packets.source,
                 process: envelope.process,
             };
-            // Unreachable origin: nothing pending. Refusals are not answered.
+            // Refusals get no response.
             let answers = envelope.dispatch == ControlMessage::MessagesRefused as u8;
             let task = layout.config.tasks.task_at(from).filter(|_| !answers);
             let origin = task.and_then(|task| layout.endpoint(task, envelope.context).ok());
@@ -407,7 +404,7 @@ fn tell<P: Platform>(io: &mut Io<P>, packets: &RefusedPackets, index: u16) -> Re
             }
             Ok(())
         }
-        // Nobody will ask for those puts: what synchronises them is refused as well.
+        // No fence will come for those puts: their synchronisation is refused as well.
         _ => Ok(()),
     }
 }

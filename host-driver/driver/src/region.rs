@@ -34,7 +34,7 @@ impl RegionRights {
     }
 }
 
-/// Base slots of one process: which of its share are in use.
+/// Base slots in use by one process.
 #[derive(Debug)]
 pub(crate) struct SlotShare {
     first: u16,
@@ -69,8 +69,8 @@ impl SlotShare {
 }
 
 /// A region of this process's memory. It keeps its buffer alive until it is dropped, or ended by
-/// [`destroy`](Self::destroy), which says whether the node took its slot back. Where the node refuses, slot and buffer
-/// are given to nobody else: peers may still reach them.
+/// [`destroy`](Self::destroy), which returns whether the node took its slot back. Where the node refuses, slot and
+/// buffer are not reused: peers may still reach them.
 pub struct MemoryRegion<P: Platform> {
     platform: P,
     range: BufferRange<P::Buffer>,
@@ -151,8 +151,8 @@ impl<P: Platform> MemoryRegion<P> {
         self.remote
     }
 
-    /// Takes the region's slot back: what names it from now on is refused by the hardware. Fence before,
-    /// so that nothing is under way.
+    /// Takes the region's slot back: the hardware refuses later uses of it. Fence before, so that no operation is under
+    /// way.
     ///
     /// # Errors
     /// [`Error::SetUp`] when the node refuses: the region's memory is leaked.
@@ -183,7 +183,7 @@ impl<P: Platform> MemoryRegion<P> {
 
 impl<P: Platform> Drop for MemoryRegion<P> {
     fn drop(&mut self) {
-        // Nobody is left to be told: memory that the node still grants is leaked.
+        // The error has no receiver: memory that the node still grants is leaked.
         let _ = self.revoke();
     }
 }
@@ -240,7 +240,7 @@ impl RemoteRegion {
     /// The region in `bytes`.
     ///
     /// # Errors
-    /// [`Error::RegionEncoding`] when the bytes are none.
+    /// [`Error::RegionEncoding`] when the bytes are malformed.
     pub fn decode(bytes: &[u8; Self::BYTES]) -> Result<Self, Error> {
         let [t0, t1, t2, t3, s0, s1, rights, zero, len @ ..] = *bytes;
         let refuse = |field, value| {

@@ -27,10 +27,10 @@ pub struct Resources {
     /// Injection FIFOs of each context, or of each process that shares them, at least 1. A flow keeps to one of them, chosen by its
     /// destination node; several let one context feed several links.
     pub injection_per_context: u16,
-    /// Ring of an injection FIFO in bytes: a power of two, 4 KiB to 1 MiB; 64 B a descriptor. Beside it
-    /// goes a staging area of eight times its size, for what is copied when it is sent.
+    /// Ring of an injection FIFO in bytes: a power of two, 4 KiB to 1 MiB; 64 B a descriptor. A staging area of eight
+    /// times its size holds copied payload.
     pub injection_ring: usize,
-    /// First remote-get injection FIFO; each context has one, for the gets of others from it.
+    /// First remote-get injection FIFO; each context has one, for the gets of peers from it.
     pub remote_get_first: u16,
     /// Ring of a remote-get FIFO in bytes: a power of two, 4 KiB to 1 MiB; 64 B a get under way.
     pub remote_get_ring: usize,
@@ -79,7 +79,7 @@ impl Default for Resources {
 }
 
 impl Resources {
-    /// Refuses values that make no sense on any node: returns field, value and what it must be.
+    /// Refuses values that are invalid on every node: returns field, value and expectation.
     pub(crate) fn check(&self) -> Result<(), (&'static str, u64, &'static str)> {
         for (field, value) in [
             ("injection_per_context", self.injection_per_context),
@@ -134,7 +134,7 @@ impl Resources {
         .map(|(what, first, needed)| (what, u64::from(first)..u64::from(first) + needed))
     }
 
-    /// Refuses what a node of `parameters` has not for `processes` processes of `contexts` contexts of client
+    /// Refuses resources that a node of `parameters` lacks for `processes` processes of `contexts` contexts of client
     /// `name`.
     pub(crate) fn check_room(
         &self,

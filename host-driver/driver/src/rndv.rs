@@ -34,7 +34,7 @@ pub(crate) fn send<P: Platform, D>(
 ) -> Result<(), Fault> {
     let peer = send.destination;
     let length = send.data.len() as u32;
-    // Nothing is fetched of a range without bytes.
+    // Zero-length data is not fetched.
     let (slot, offset) = send.data.location().unwrap_or_default();
     let cookie = io.core.remember(Pending {
         peer,
@@ -75,7 +75,7 @@ struct Remote {
     length: usize,
 }
 
-/// RTS has come: the data is fetched straight into the receive buffer, now or when a deferred receive is posted.
+/// Handles RTS: the data is fetched straight into the receive buffer, now or when a deferred receive is posted.
 ///
 /// # Errors
 /// Errors of the message that no done callback takes.
@@ -119,7 +119,7 @@ pub(crate) fn requested<P: Platform, U: Upcalls<P>>(
     }
 }
 
-/// The deferred receive of a message is posted: its data is fetched, or copied from where it is held.
+/// Starts the deferred receive of a message: fetches its data, or copies held data.
 ///
 /// # Errors
 /// Errors of the message that no done callback takes.
@@ -151,7 +151,7 @@ pub(crate) fn receive<P: Platform, U: Upcalls<P>>(
     fetch(am, gets, &remote, target, routing)
 }
 
-/// Fetches data to where it goes.
+/// Fetches data to its target.
 ///
 /// # Errors
 /// Errors of the message that no done callback takes.
@@ -184,7 +184,7 @@ fn fetch<P: Platform, U: Upcalls<P>>(
     }
 }
 
-/// The data has been fetched, or could not be: the receive ends, and the origin is told.
+/// Ends the receive whose data has been fetched, or has failed, and tells the origin.
 ///
 /// # Errors
 /// `result` where no done callback takes it; those of a send.

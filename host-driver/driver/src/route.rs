@@ -1,8 +1,8 @@
-//! The ways of packets through the network.
+//! Paths of packets through the network.
 //!
-//! They are what `route_port` of the RTL's package computes hop by hop, so that software knows which nodes a
-//! packet passes and which links it takes: for packets that leave copies on their way (AK-4), and for
-//! transfers that are to use different links (EP-14).
+//! They follow `route_port` of the RTL's package hop by hop, so that software knows the nodes and links on the path of
+//! a packet: for packets that leave copies on their way (AK-4), and for transfers that are to use different links
+//! (EP-14).
 
 use gyre_firmware::Register;
 use gyre_layout::registers::node;
@@ -27,32 +27,32 @@ pub struct Network {
     order: [u8; MAX_DIM],
 }
 
-/// How packets find their way.
+/// Routing of packets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Routing {
-    /// All by one way, in order: the dimensions in the order that the machine has programmed.
+    /// All by one path, in order: the dimensions in the order programmed by the machine.
     #[default]
     Fixed,
-    /// Each by any shortest way, in any order (HW-4).
+    /// Each by any shortest path, in any order (HW-4).
     Dynamic {
-        /// Dimension to finish first, then those after it cyclically, as long as there is room on that way.
+        /// Dimension to finish first, then the following ones cyclically, as long as there is room on that path.
         first: Option<u8>,
-        /// Directions to take where both round a ring are equally short, a bit a port: at least one of each
-        /// dimension; 0 for any.
+        /// Directions to take where both ways round a ring are equally short, one bit for each port: at least one of
+        /// each dimension; 0 for any.
         directions: u16,
     },
 }
 
-/// A link on the way of a packet.
+/// A link on the path of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hop {
     /// Port by which the packet leaves: twice the dimension, one more in the direction of smaller coordinates.
     pub port: usize,
-    /// Where the link leads.
+    /// Node at its other end.
     pub to: Coord,
 }
 
-/// Nodes in each dimension as SIZE tells them, 1 in those that the machine has not.
+/// Nodes in each dimension by the register SIZE, 1 in absent dimensions.
 pub(crate) fn read_sizes<P: Platform>(platform: &P) -> Result<[u8; MAX_DIM], Error> {
     let size = registers::read(platform, Register::node("SIZE", node::SIZE))?;
     let one = |d| (size >> (SIZE_BITS * d)) as u8 & 0x7f;
@@ -78,20 +78,20 @@ impl Network {
         Ok(network)
     }
 
-    /// Nodes in each dimension, 1 in those that the machine has not.
+    /// Nodes in each dimension, 1 in absent dimensions.
     #[must_use]
     pub fn sizes(&self) -> [u8; MAX_DIM] {
         self.size
     }
 
-    /// Which dimensions have a link between their ends.
+    /// Dimensions with a link between their ends.
     #[must_use]
     pub fn rings(&self) -> [bool; MAX_DIM] {
         self.ring
     }
 
-    /// The links that a packet takes, in that order: none for the node itself, nor out of the machine. A dynamic
-    /// packet takes these as long as there is room.
+    /// The links on the path of a packet, in order: none for the node itself or a node outside of the machine. A
+    /// dynamic packet takes these as long as there is room.
     #[must_use]
     pub fn way(&self, from: Coord, to: Coord, routing: Routing) -> Vec<Hop> {
         if (0..MAX_DIM).any(|d| to.0[d] >= self.size[d]) {
@@ -128,7 +128,7 @@ impl Network {
         way
     }
 
-    /// Whether the shorter way in dimension `d` is in + direction; `None` when both are equally short.
+    /// Whether the shorter path in dimension `d` is in + direction; `None` when both are equally short.
     fn shorter(&self, d: usize, from: u8, to: u8) -> Option<bool> {
         let size = self.size[d];
         if !self.ring[d] {
@@ -142,8 +142,8 @@ impl Network {
         }
     }
 
-    /// Ways between two nodes that a transfer can be told to take: each dimension that differs first, each
-    /// direction where both are equally short.
+    /// Paths between two nodes that a transfer can be directed to: each differing dimension first, each direction where
+    /// both are equally short.
     #[must_use]
     pub fn choices(&self, from: Coord, to: Coord) -> Vec<Routing> {
         let differs: Vec<usize> = (0..MAX_DIM).filter(|&d| from.0[d] != to.0[d]).collect();

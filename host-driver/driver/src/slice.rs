@@ -8,7 +8,7 @@ use crate::buffer::BufferRange;
 use crate::error::Error;
 use crate::platform::{AllocError, DmaBuffer, Platform, RangeError};
 
-/// A type whose values lie in memory as they are: numbers, arrays of them, and structures that derive the traits of
+/// A type whose values have a plain layout in memory: numbers, arrays of them, and structures that derive the traits of
 /// `zerocopy`. Nodes are little-endian, and so is the host.
 pub trait Element: FromBytes + IntoBytes + Immutable + Copy {}
 
@@ -16,8 +16,8 @@ impl<T: FromBytes + IntoBytes + Immutable + Copy> Element for T {}
 
 const _: () = assert!(cfg!(target_endian = "little"), "nodes are little-endian");
 
-/// A part of a DMA buffer as elements of type `T`, counted in elements. It keeps the buffer alive; clones are handles to
-/// the same memory. [`range`](Self::range) is what sends, puts and collectives take.
+/// A part of a DMA buffer as elements of type `T`, counted in elements. It keeps the buffer alive; clones are handles
+/// to the same memory. Sends, puts and collectives take its [`range`](Self::range).
 pub struct BufferSlice<B, T> {
     range: BufferRange<B>,
     elements: PhantomData<fn() -> T>,
@@ -108,7 +108,7 @@ impl<B: DmaBuffer, T: Element> BufferSlice<B, T> {
     }
 }
 
-/// The elements of type `T` that `bytes` are.
+/// The elements of type `T` in `bytes`.
 ///
 /// # Errors
 /// [`Error::ElementLength`] when they are not a whole number.

@@ -1,23 +1,23 @@
-//! The one place that names the synchronisation primitives, so that a model checker can stand in for
-//! them. A [`Mutex`] here guards a few moves of data only: no platform call, callback or other lock
-//! happens under it, so it never blocks a thread that hosts many simulated ones. State that must stay put
-//! across platform calls is [`Exclusive`]: the holder of a lock of the platform alone takes it.
+//! Synchronisation primitives, named in one place so that a model checker can replace them. A [`Mutex`] guards a few
+//! moves of data only: no platform call, callback or other lock happens under it, so it never blocks a thread that
+//! hosts many simulated ones. State that is held across platform calls is [`Exclusive`]: only the holder of a lock of
+//! the platform takes it.
 
 #[cfg(feature = "loom")]
 pub(crate) use loom::sync::{
     Mutex, Mutex as Exclusive, MutexGuard, MutexGuard as ExclusiveGuard,
     atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
 };
-// A lock that a panic does not poison: the data is whole, because every move is a single push, pop or
-// assignment, and asking costs as much as the lock.
+// A lock without poisoning: each change is a single push, pop or assignment, so that the data is whole after a panic,
+// and a test would cost as much as the lock.
 #[cfg(not(feature = "loom"))]
 pub(crate) use parking_lot::{Mutex, MutexGuard};
-// Nobody ever waits for it: half the instructions of a lock for which somebody can.
+// No thread ever waits for it: half the instructions of a lock with waiters.
 #[cfg(not(feature = "loom"))]
 pub(crate) use spin::mutex::{SpinMutex as Exclusive, SpinMutexGuard as ExclusiveGuard};
 #[cfg(not(feature = "loom"))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-// A number that is drawn for readers alone and a reference count order nothing: no checker needs to see them.
+// A number for readers alone and a reference count order nothing: no checker needs to see them.
 pub(crate) use std::sync::atomic::AtomicU32 as Unordered;
 pub(crate) use std::sync::{Arc, Weak};
 

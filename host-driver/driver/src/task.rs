@@ -1,4 +1,4 @@
-//! Tasks and where they live, and their ranks.
+//! Tasks, their places and their ranks.
 
 use core::fmt;
 
@@ -24,7 +24,7 @@ impl fmt::Display for Rank {
     }
 }
 
-/// Where a task lives.
+/// Place of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskLocation {
     /// Coordinates of its node.
@@ -43,7 +43,7 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    /// Where that is.
+    /// The place.
     pub fn location(self) -> TaskLocation {
         TaskLocation {
             node: self.node.unpack(),

@@ -22,9 +22,9 @@ struct Away {
 pub struct TaskMap {
     /// By task. Looked up for every message.
     destinations: Vec<Destination>,
-    /// Few, if any.
+    /// Few entries, if any.
     away: Vec<Away>,
-    /// By node and process, as packets name them. Looked up for every packet, never walked.
+    /// By node and process, as packets name them. Looked up for every packet, never iterated.
     tasks: FxHashMap<u64, TaskId>,
 }
 
@@ -62,8 +62,8 @@ impl TaskMap {
         })
     }
 
-    /// The same list, but contexts `contexts` of `task` live on `node`, which is not the task's (EP-15): a process
-    /// of their own, that comes after those that the node has so far.
+    /// The list with contexts `contexts` of `task` on `node`, which is not the task's (EP-15): in a further process of
+    /// that node.
     ///
     /// # Errors
     /// [`Error::UnknownTask`], [`Error::TooManyProcesses`]; [`Error::Away`] for contexts that live on another node
@@ -116,7 +116,7 @@ impl TaskMap {
         self.destinations.is_empty()
     }
 
-    /// Where context `context` of `task` lives.
+    /// Place of context `context` of `task`.
     ///
     /// # Errors
     /// As [`TaskMap::location`].
@@ -129,7 +129,7 @@ impl TaskMap {
         self.away.iter().find(here)
     }
 
-    /// Where context `context` of `task` lives, as descriptors name it.
+    /// Place of context `context` of `task`, as descriptors name it.
     ///
     /// # Errors
     /// As [`TaskMap::location`].
@@ -160,7 +160,7 @@ impl TaskMap {
         self.away.iter().any(|away| away.task == task)
     }
 
-    /// Where the process of `task` on `node` is.
+    /// Place of the process of `task` on `node`.
     ///
     /// # Errors
     /// [`Error::UnknownTask`]; [`Error::NoProcess`] when there is none.
@@ -173,7 +173,7 @@ impl TaskMap {
             .ok_or(Error::NoProcess { task, node })
     }
 
-    /// Where `task` lives: its contexts, but those that live elsewhere.
+    /// Place of `task` and of its contexts, except those on other nodes.
     ///
     /// # Errors
     /// [`Error::UnknownTask`] for a task that is not in the list.

@@ -1,7 +1,7 @@
 //! Interface of the protocols to the layer above them: work to carry out, and callbacks to call.
 //!
-//! Protocols know no [`Context`](crate::Context), which callbacks get: imports between files go one way, and a
-//! callback is a number below this line.
+//! Protocols do not know [`Context`](crate::Context), which callbacks get: imports between files go one way, and
+//! protocols name a callback by its number.
 
 use crate::am::dispatch::{Arrival, Receive};
 use crate::done::DoneId;
@@ -27,7 +27,7 @@ pub(crate) trait Upcalls<P: Platform> {
     /// Whether [`next_work`](Self::next_work) has something, or the context has been destroyed.
     fn has_work(&self) -> bool;
 
-    /// Takes what has been posted off the queue.
+    /// Takes posted work off the queue.
     ///
     /// # Errors
     /// [`Error::Destroyed`].
@@ -36,7 +36,7 @@ pub(crate) trait Upcalls<P: Platform> {
     /// The next instruction of those taken off the queue.
     fn next_work(&mut self) -> Option<Work<P, Self::Done, Self::Call>>;
 
-    /// Calls a function that was posted.
+    /// Calls a posted function.
     fn call(&mut self, call: Self::Call);
 
     /// Calls the dispatch callback of `id`; `None` when there is none.
@@ -46,11 +46,11 @@ pub(crate) trait Upcalls<P: Platform> {
     /// Calls the callback for puts of `id`; false when there is none.
     fn put(&mut self, id: u8, arrival: &PutArrival) -> bool;
 
-    /// Calls a done callback, unless it has been called; says whether it did.
+    /// Calls a done callback, unless it has been called; returns whether it did.
     fn done(&mut self, done: DoneId, result: Result<(), Error>) -> bool;
 }
 
-/// Hands a result to its done callback; an error that has none is returned.
+/// Hands a result to its done callback; returns an error without one.
 pub(crate) fn deliver<P: Platform>(
     up: &mut impl Upcalls<P>,
     done: Option<DoneId>,
@@ -65,7 +65,7 @@ pub(crate) fn deliver<P: Platform>(
     }
 }
 
-/// Hands an error to all that wait; returned when nobody does.
+/// Hands an error to its done callbacks; returns it where there are none.
 pub(crate) fn deliver_error<P: Platform>(
     up: &mut impl Upcalls<P>,
     waiting: impl IntoIterator<Item = Option<DoneId>>,

@@ -13,8 +13,8 @@ pub struct Context {
     pub offset: u8,
 }
 
-/// Event of the driver. `at` is the context in which it happened. The events between a
-/// [`Packet`](Self::Packet) and the next [`Handled`](Self::Handled) of a context belongs to the message of the packet.
+/// Event of the driver. `at` is the context in which it happened. The events between a [`Packet`](Self::Packet) and the
+/// next [`Handled`](Self::Handled) of a context belong to the message of the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Note {
     /// An instruction was put on the work queue.
@@ -22,12 +22,12 @@ pub enum Note {
         /// The context.
         at: Context,
     },
-    /// The oldest instruction was taken off the work queue; what it sends follows.
+    /// The oldest instruction was taken off the work queue; its messages follow.
     Started {
         /// The context.
         at: Context,
     },
-    /// A message is about to be handed to the DMA engine at the call, past the work queue; what it sends follows.
+    /// A message is about to be handed to the DMA engine at the call, past the work queue; its notes follow.
     Injecting {
         /// The context.
         at: Context,
@@ -36,7 +36,7 @@ pub enum Note {
     Withdrawn {
         /// The context.
         at: Context,
-        /// Message id that it was given.
+        /// Its message id.
         id: u32,
     },
     /// A message of the program.
@@ -65,24 +65,24 @@ pub enum Note {
         /// Bytes.
         bytes: u32,
     },
-    /// A get was asked for: the request, and the put that answers it, have the same id and word.
+    /// A get was requested: the request, and the put that serves it, have the same id and word.
     Asked {
-        /// The context that wants the data.
+        /// The context that gets the data.
         at: Context,
         /// The context that has it.
         from: Context,
-        /// Message id of request and answer.
+        /// Message id of request and response.
         id: u32,
-        /// Software word 1 of request and answer.
+        /// Software word 1 of request and response.
         word: u32,
         /// Bytes.
         bytes: u32,
-        /// The message whose data it is, by the cookie of its origin; none for a get of the program.
+        /// Cookie of the message whose data it fetches, at its origin; `None` for a get of the program.
         cookie: Option<u32>,
-        /// Whether the program has asked for it.
+        /// Whether it is a get of the program.
         program: bool,
     },
-    /// A message into a reception FIFO was queued: one of the program, or a part of one, or one of the driver's own.
+    /// A message into a reception FIFO was queued: a message of the program, a part of one, or a control message.
     Sent {
         /// The context of its origin.
         at: Context,
@@ -112,12 +112,12 @@ pub enum Note {
         /// It is the last of its message.
         last: bool,
     },
-    /// The packet has been dealt with.
+    /// The packet has been handled.
     Handled {
         /// The context.
         at: Context,
     },
-    /// The message stays at its origin, which knows it by a cookie.
+    /// The data of a message stays at its origin, under a cookie.
     Announced {
         /// The context that it is for.
         at: Context,
@@ -135,7 +135,7 @@ pub enum Note {
         /// Its cookie.
         cookie: u32,
     },
-    /// The message has found no receive; it is known by a number until it has one.
+    /// The message has found no receive; a number names it until it has one.
     Unexpected {
         /// The context.
         at: Context,

@@ -1,7 +1,7 @@
 //! Counted events: sections of a scenario, and the operations that the driver charges in them.
 //!
-//! Callgrind knows the functions `counted_*` and `uncounted_*` by their names, so none of them may be inlined or taken for
-//! another: those without work of their own say something.
+//! Callgrind knows the functions `counted_*` and `uncounted_*` by their names, so none of them may be inlined or merged
+//! with another: those without work return a value.
 
 use core::hint::black_box;
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gyre_driver::Op;
 use parking_lot::Mutex;
 
-/// Whether a counted section is being executed: what is charged elsewhere is nobody's.
+/// Whether a counted section is being executed: charges elsewhere are ignored.
 static COUNTING: AtomicBool = AtomicBool::new(false);
 
-/// The charge that forgets what has been counted before it.
+/// The charge that resets the counts before it.
 static STARTS_OVER: Mutex<Option<Op>> = Mutex::new(None);
 
 static BOOK: Mutex<Book> = Mutex::new(Book {
@@ -47,7 +47,7 @@ impl Access {
 pub struct Book {
     /// Operations charged in counted sections.
     pub charged: BTreeMap<Op, u64>,
-    /// Calls of `charge` in counted sections: on hardware there are none.
+    /// Calls of `charge` in counted sections, which hardware does not have.
     pub charges: u64,
     /// Accesses to memory in counted sections, by [`Access`].
     pub accesses: [u64; Access::ALL.len()],
@@ -71,18 +71,18 @@ pub fn count<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// The same where `counted` says so.
+/// Executes `work`, and counts its instructions if `counted`.
 pub fn count_if<R>(counted: bool, work: impl FnOnce() -> R) -> R {
     if counted { count(work) } else { work() }
 }
 
-/// Forgets all that has been counted and booked so far; also in a counted section.
+/// Resets all counts and the book; also in a counted section.
 pub fn start_over() {
     uncounted_clearing();
     counted_from_here();
 }
 
-/// Has the next charge of `op` in a counted section forget all that has been counted and booked before it.
+/// Has the next charge of `op` in a counted section reset all counts and the book.
 pub fn start_over_at(op: Op) {
     *STARTS_OVER.lock() = Some(op);
 }
@@ -120,7 +120,7 @@ fn counted_section<R>(work: impl FnOnce() -> R) -> R {
     black_box(work())
 }
 
-/// Callgrind forgets what it has counted when this is entered.
+/// Callgrind resets its counts when this is entered.
 #[inline(never)]
 fn counted_from_here() {
     black_box("from here");

@@ -1,4 +1,4 @@
-//! Executes a scenario under callgrind and reads what it has counted.
+//! Executes a scenario under callgrind and reads its counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::Failure;
 
 /// Names of functions of the machine, whose instructions are not the driver's.
 const UNCOUNTED: &str = "::uncounted_";
-/// Callgrind counts what [`crate::book`] says, by the names of the functions there.
+/// Callgrind counts by the names of the functions of [`crate::book`].
 const OPTIONS: [&str; 4] = [
     "--tool=callgrind",
     "--collect-atstart=no",
@@ -58,7 +58,7 @@ pub fn execute(scenario: &str, scratch: &Path) -> Result<Counts, Failure> {
     })
 }
 
-/// The total of a profile less what calls of the machine's functions have cost, with all that those called.
+/// The total of a profile without the inclusive cost of calls of the machine's functions.
 fn driver_instructions(profile: &str) -> Result<f64, Failure> {
     let mut total = None;
     let mut machine = BTreeSet::new();
@@ -71,7 +71,7 @@ fn driver_instructions(profile: &str) -> Result<f64, Failure> {
         } else if let Some(name) = line.strip_prefix("cfn=") {
             callee_is_machine = is_machine(name, &mut machine);
         } else if line.starts_with("calls=") {
-            // The next line: where the call is, and what it has cost.
+            // The next line: place and cost of the call.
             let cost = lines.next().and_then(|line| line.split(' ').nth(1));
             // Parts of one of these functions may be functions of their own.
             if callee_is_machine && !caller_is_machine {

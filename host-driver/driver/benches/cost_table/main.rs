@@ -1,12 +1,12 @@
-//! Measures what the operations of the driver cost and writes `cost-table.toml`: `make cost-table`.
+//! Measures the cost of the driver's operations and writes `cost-table.toml`: `make cost-table`.
 //!
-//! The compiled driver is executed under callgrind, which counts its instructions, on a test double of the
-//! machine, whose instructions are not counted. Each scenario gives one equation: the operations that the
-//! driver has charged, times what they cost, are the instructions that were counted. The table is the
-//! solution with the least sum of squared relative errors, at least one instruction an operation.
+//! The compiled driver is executed under callgrind, which counts its instructions, on a test double of the machine,
+//! whose instructions are not counted. Each scenario gives one equation: the operations that the driver has charged,
+//! times their costs, are the counted instructions. The table is the solution with the least sum of squared relative
+//! errors, at least one instruction an operation.
 //!
-//! The counts repeat exactly with the same compiler and C library. They are those of this computer's
-//! instruction set, and stand for the node processor's.
+//! The counts repeat exactly with the same compiler and C library. They use this computer's instruction set in place of
+//! the node processor's.
 //!
 //! `cargo bench -p gyre-driver --bench cost_table -- list` prints the scenarios with their numbers. With a number the
 //! program executes one, which shows something under callgrind alone.
@@ -28,11 +28,11 @@ use gyre_driver::Op;
 use scenarios::{Scenario, overheads};
 use solve::Row;
 
-/// Uses before counting starts: rings, tables and the allocator are then as they will be.
+/// Uses before counting starts: rings, tables and the allocator have reached their steady state then.
 const WARM_UP: usize = 32;
 /// Scenarios executed at once.
 const WORKERS: usize = 2;
-/// The keys under which an execution prints what is no operation.
+/// Printed keys of values other than operations.
 const USES: &str = "uses";
 const CHARGES: &str = "charges";
 const SECTIONS: &str = "sections";
@@ -87,15 +87,15 @@ fn execute(scenario: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Instructions that are counted and that hardware knows nothing of.
+/// Counted instructions that hardware does not have.
 struct Overhead {
     /// Of one counted section.
     section: f64,
-    /// Of what is left of one that is counted from a point inside it on.
+    /// Of the rest of a section that is counted from a point inside it on.
     rest: f64,
     /// Of one call of `charge`.
     charge: f64,
-    /// Of one access to memory, but for the load or store that it is.
+    /// Of one access to memory, except its load or store.
     accesses: [f64; Access::ALL.len()],
 }
 
@@ -142,7 +142,7 @@ impl Overhead {
     }
 }
 
-/// Counts one scenario, by what [`execute`] takes.
+/// Counts one scenario, by the argument of [`execute`].
 fn count(scenario: &str) -> Result<Counts, Failure> {
     let file = format!("gyre-cost-{}-{scenario}", std::process::id());
     callgrind::execute(scenario, &std::env::temp_dir().join(file))
@@ -191,7 +191,7 @@ fn measure_all() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints how well costs fit.
+/// Prints the errors of the fit.
 fn report(rows: &[Row], costs: &[f64; Op::ALL.len()]) {
     println!("Scenarios in parentheses are not fitted: collectives charge less than they execute.");
     println!(

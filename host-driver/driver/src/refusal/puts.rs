@@ -1,14 +1,15 @@
-//! Refused puts of one origin, of which no fence has told.
+//! Refused puts of one origin that no fence has reported.
 
 use super::word::PutNumber;
 
-/// A refused put, which stands for those behind it up to a number: none of these is a fence, which takes a number too.
+/// A refused put, which represents the ones behind it up to a number: no fence, which takes a number too, is among
+/// them.
 struct Run {
     first: PutNumber,
     last: u32,
 }
 
-/// Refused puts of one origin: as few as tell each fence what it has to say.
+/// Refused puts of one origin: as few as each fence needs for its report.
 #[derive(Default)]
 pub(super) struct RefusedPuts(Vec<Run>);
 
@@ -23,20 +24,20 @@ impl RefusedPuts {
         }
     }
 
-    /// Whether there are none.
+    /// Whether no put is noted.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a put before fence `number` has been refused; says so once.
+    /// Whether a put before fence `number` has been refused; reported once.
     pub fn covers_fence(&mut self, number: u32) -> bool {
         let before = self.0.len();
         self.0.retain(|run| !run.first.covered_by(number));
         self.0.len() < before
     }
 
-    /// Whether put `number`, which is in memory otherwise, has been refused. What the fences before and behind it have
-    /// to say stays known, since they may come to their end later.
+    /// Whether put `number` has been refused; otherwise it is in memory. The entries for fences before and behind it
+    /// stay, since those may end later.
     pub fn is_refused(&mut self, number: u32) -> bool {
         let put = PutNumber::synchronised(number);
         let refused = self.0.iter().any(|run| run.first == put);

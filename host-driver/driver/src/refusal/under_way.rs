@@ -1,4 +1,4 @@
-//! Puts that a fence may have to wait for: as much as has one place, however many endpoints there are (FN-2).
+//! Puts that a fence may have to wait for, in constant space for any number of endpoints (FN-2).
 
 use crate::endpoint::Endpoint;
 
@@ -10,8 +10,8 @@ enum Peers {
     Several,
 }
 
-/// Puts of a context behind which no fence has been answered. It says of too many peers that puts to them may be under
-/// way, never of too few.
+/// Puts of a context without an answered fence behind them. It may name too many peers with puts under way, never too
+/// few.
 pub(crate) struct PutsUnderWay {
     peers: Peers,
     /// Number of the first fence, or fence of all endpoints, behind all of them.
@@ -27,7 +27,7 @@ impl PutsUnderWay {
         }
     }
 
-    /// A put to `peer` is started.
+    /// Notes the start of a put to `peer`.
     pub fn start(&mut self, peer: Endpoint) {
         self.peers = match self.peers {
             Peers::None => Peers::One(peer),
@@ -46,29 +46,29 @@ impl PutsUnderWay {
         }
     }
 
-    /// Fence `number` of `peer` is started.
+    /// Notes the start of fence `number` of `peer`.
     pub fn fence(&mut self, peer: Endpoint, number: u32) {
         if self.peers == Peers::One(peer) {
             self.fence.get_or_insert(number);
         }
     }
 
-    /// Fence `number` of all endpoints is started.
+    /// Notes the start of fence `number` of all endpoints.
     pub fn fence_all(&mut self, number: u32) {
-        // The fence of the one is enough for its puts.
+        // The fence of the single peer covers its puts.
         if self.peers == Peers::Several {
             self.fence.get_or_insert(number);
         }
     }
 
-    /// Fence `number` has been answered, by all endpoints if it is one of all.
+    /// Notes the end of fence `number`, answered by all endpoints if it is one of all.
     pub fn answered(&mut self, number: u32) {
         if self.fence == Some(number) {
             *self = Self::new();
         }
     }
 
-    /// Fence `number`, or one of those that it consists of, ends without an answer.
+    /// Notes that fence `number`, or a part of it, ends without a response.
     pub fn unanswered(&mut self, number: u32) {
         if self.fence == Some(number) {
             self.fence = None;
@@ -122,7 +122,7 @@ mod tests {
         puts.start(peer(1));
         puts.fence(peer(1), 1);
         puts.unanswered(1);
-        // Numbers come again.
+        // Numbers wrap around.
         puts.answered(1);
         assert_eq!(concern(&puts), [true, false]);
         puts.fence(peer(1), 2);

@@ -1,7 +1,7 @@
-//! The software words of puts and gets, by which the node that refuses a packet says what it was.
+//! The software words of puts and gets, which identify a packet that a node refuses.
 
-/// Numbers of puts count modulo this. One less than the field could hold: words of different contexts never
-/// follow each other.
+/// Numbers of puts count modulo this: one less than the field could hold, so that words of different contexts are never
+/// consecutive.
 const PUTS: u32 = (1 << 20) - 1;
 
 /// The number of a put at its origin.
@@ -9,12 +9,12 @@ const PUTS: u32 = (1 << 20) - 1;
 pub(crate) struct PutNumber {
     /// Counts puts that are synchronised, and fences.
     number: u32,
-    /// Only a fence will tell: such puts have the number of what was counted last before them.
+    /// Left to fences: such puts have the number of the last counted put or fence before them.
     plain: bool,
 }
 
 impl PutNumber {
-    /// Number `number`, modulo that of the numbers.
+    /// Number `number`, modulo the count of numbers.
     pub fn synchronised(number: u32) -> Self {
         Self {
             number: number % PUTS,
@@ -39,7 +39,7 @@ impl PutNumber {
         Self::synchronised(self.number + 1)
     }
 
-    /// Whether it was given before the fence or put `other`, or is its own.
+    /// Whether it is not later than the fence or put `other`.
     pub fn covered_by(self, other: u32) -> bool {
         (other % PUTS + PUTS - self.number) % PUTS < PUTS / 2
     }
@@ -48,15 +48,15 @@ impl PutNumber {
 /// The software word of a put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PutWord {
-    /// Reception FIFO of the origin's context, by which it is known on its node.
+    /// Reception FIFO of the origin's context, which identifies it on its node.
     pub origin: u16,
-    /// The same of the target's.
+    /// Reception FIFO of the target's context.
     pub target: u16,
     pub put: PutNumber,
 }
 
 impl PutWord {
-    /// Tells it from the word of a get.
+    /// Bit that separates it from the word of a get.
     const MARK: u32 = 1 << 29;
 
     pub fn pack(self) -> u32 {
@@ -89,7 +89,7 @@ pub(crate) struct GetWord {
 }
 
 impl GetWord {
-    /// Numbers of gets count modulo this; as with puts one less than the field could hold.
+    /// Numbers of gets count modulo this: as with puts, one less than the field could hold.
     pub const NUMBERS: u32 = (1 << 25) - 1;
 
     pub fn pack(self) -> u32 {

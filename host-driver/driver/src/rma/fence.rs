@@ -1,25 +1,25 @@
 //! Fences (FN-1 to FN-8), put synchronisation and acknowledgements.
 //!
-//! A fence sends FENCE behind everything that the context has sent to the endpoint. What messages have brought has been
-//! handled there by then. Only what may be under way without them is waited for:
+//! A fence sends FENCE behind all earlier traffic of the context to the endpoint. Messages before it have been handled
+//! there by then. The fence waits only for operations that may be under way without messages:
 //!
-//! - Puts of the context, of which FENCE tells, and data that the endpoint gets from here. The endpoint sends a get
-//!   of no bytes: it follows all gets of the endpoint from here, through the same remote-get FIFO, and its put
-//!   of no bytes follows all puts to the endpoint, by the route that they took. It has to come back.
-//! - Gets and read-modify-writes of the context at the endpoint: a get of no bytes from here follows them.
+//! - Puts of the context, which FENCE announces, and data that the endpoint gets from here. The endpoint sends a
+//!   zero-length get: it follows all gets of the endpoint from here, through the same remote-get FIFO, and its
+//!   zero-length put follows all puts to the endpoint, by their route. It must return.
+//! - Gets and read-modify-writes of the context at the endpoint: a zero-length get from here follows them.
 //!
-//! Then the endpoint sends what acknowledgements it owes, and FENCE_ACK behind them: two messages where nothing
-//! is under way, at most six. Nothing is counted for fences. Besides their own records there is
-//! whether one endpoint, several or none may have puts of the context under way: those that were started before
-//! the last answered fence behind them are not ([`PutsUnderWay`](crate::refusal)).
+//! Then the endpoint sends its owed acknowledgements, and FENCE_ACK behind them: two messages where nothing is under
+//! way, at most six. Fences need no counts of operations. Besides their own records there is one word about puts under
+//! way: to one endpoint, to several or to none. Puts before the last answered fence are not under way
+//! ([`PutsUnderWay`](crate::refusal)).
 //!
-//! Where messages take shared memory, puts still take the network: FENCE goes by both paths, and the endpoint
-//! goes on when both have come. Everything else follows the messages, which are in order.
+//! Where messages take shared memory, puts still take the network: FENCE takes both paths, and the endpoint goes on
+//! when both copies have arrived. All else follows the messages, which are in order.
 //!
-//! Acknowledgements that came by the path rule are the exception to the order: they were copies of packets to
-//! others, and FENCE_ACK may have overtaken them. The endpoint sends what it owes when it answers straight to
-//! the fence's origin, but copies may be on their way by then. So where that rule is in force a fence also
-//! waits until none of the operations before it waits for its acknowledgement, which their cookies tell.
+//! Acknowledgements by the path rule are the exception to the order: as copies of packets to others they may be
+//! overtaken by FENCE_ACK. The endpoint sends owed acknowledgements straight to the fence's origin, but copies may be
+//! under way by then. So where that rule is in force, a fence also waits until no earlier operation, by its cookie,
+//! waits for its acknowledgement.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -44,7 +44,7 @@ use crate::upcalls::{Upcalls, deliver};
 /// Fences that a fence of all endpoints keeps under way.
 const WINDOW: usize = 16;
 
-/// Records for which there is room when no fence is under way.
+/// Capacity for records that is kept when no fence is under way.
 const KEPT: usize = 4;
 
 /// A fence at its origin.
@@ -58,7 +58,7 @@ struct Record {
     owner: Owner,
 }
 
-/// Whom the end of a fence concerns.
+/// Owner of a fence.
 #[derive(Clone, Copy)]
 enum Owner {
     User(Option<DoneId>),
@@ -67,7 +67,7 @@ enum Owner {
 }
 
 impl Owner {
-    /// Fence `cookie` ends without having told of the puts before it.
+    /// Fence `cookie` ends without a report of the puts before it.
     fn unanswered<P: Platform>(self, refusals: &mut Refusals<P>, cookie: u32) {
         refusals.under_way.unanswered(cookie);
         if let Self::All(number) = self {
@@ -85,7 +85,7 @@ struct AllRecord {
     done: Option<DoneId>,
 }
 
-/// Records by the numbers of their fences, in the order of those: mostly the first ends first.
+/// Records in the order of their fences' numbers: the first usually ends first.
 struct Records<T>(VecDeque<(u32, T)>);
 
 impl<T> Records<T> {
@@ -93,7 +93,7 @@ impl<T> Records<T> {
         Self(VecDeque::new())
     }
 
-    /// Where the record with this number is, or would be.
+    /// Place of the record with this number, or for it.
     fn place(&self, number: u32) -> Result<usize, usize> {
         match self.0.front() {
             Some((first, _)) if *first == number => Ok(0),
@@ -101,9 +101,9 @@ impl<T> Records<T> {
         }
     }
 
-    /// Keeps a record under a number that no other has.
+    /// Keeps a record under an unused number.
     fn insert(&mut self, number: u32, record: T) {
-        // Mostly it is behind the others.
+        // Usually behind the others.
         let (Ok(place) | Err(place)) = self.place(number);
         self.0.insert(place, (number, record));
     }
@@ -127,7 +127,7 @@ impl<T> Records<T> {
             0 => self.0.pop_front(),
             _ => self.0.remove(place),
         };
-        // The room of many is given back with the last of them.
+        // Large capacity is given back with the last record.
         if self.0.is_empty() && self.0.capacity() > KEPT {
             self.0 = VecDeque::new();
         }
@@ -139,7 +139,7 @@ impl<T> Records<T> {
 pub(crate) struct Fences {
     single: Records<Record>,
     all: Records<AllRecord>,
-    /// Fences of peers that have come by one path and not by the other.
+    /// Fences of peers that have arrived by one path only.
     half: BTreeSet<(Endpoint, u32)>,
     last: u32,
 }
@@ -298,7 +298,7 @@ impl Fences {
             }
             match self.open(with.reborrow(), peer, Owner::All(number)) {
                 Ok(()) => record.under_way += 1,
-                // The others are fenced all the same.
+                // The other endpoints are fenced nevertheless.
                 Err(error) => record.result = record.result.and(Err(error)),
             }
         }
@@ -310,8 +310,8 @@ impl Fences {
         Ok(())
     }
 
-    /// FENCE has come: all messages of `peer` before it have been handled here. Its puts before it, if there may be
-    /// any under way, and the data that is got from it are in memory once a get of no bytes has come back.
+    /// Handles FENCE: all messages of `peer` before it have been handled here. Its earlier puts, if any may be under
+    /// way, and data of gets from it are in memory once a zero-length get has returned.
     ///
     /// # Errors
     /// [`Error::UnknownTask`]; those of the bus and of a send.
@@ -338,10 +338,10 @@ impl Fences {
         Ok(())
     }
 
-    /// The message of fence `cookie` could not be sent.
+    /// Fails fence `cookie`, whose message could not be sent.
     ///
     /// # Errors
-    /// `error` where nobody waits; those of a send.
+    /// `error` where no done callback takes it; errors of a send.
     pub fn fail<P: Platform>(
         &mut self,
         with: FenceIo<'_, P>,
@@ -350,7 +350,7 @@ impl Fences {
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
         if let Some(record) = self.single.get_mut(cookie) {
-            // No answer will come, and what the peer refuses of the rest says nothing any more.
+            // No response will come, and later refusals of the peer are ignored.
             record.answered = true;
             record.own_gets_landed = true;
             record.result = Err(error);
@@ -359,7 +359,7 @@ impl Fences {
         self.end(with, cookie, up)
     }
 
-    /// Messages to `peer` were refused: fences of it that have not been answered will not be.
+    /// Fails unanswered fences of `peer`, which has refused messages.
     ///
     /// # Errors
     /// As [`fail`](Self::fail).
@@ -382,7 +382,7 @@ impl Fences {
         records.map(|(cookie, _)| *cookie).collect()
     }
 
-    /// The gets of this context before its fence `cookie` have landed.
+    /// Notes that the gets of this context before its fence `cookie` have landed.
     ///
     /// # Errors
     /// As [`fail`](Self::fail).
@@ -400,7 +400,7 @@ impl Fences {
         self.end(with, cookie, up)
     }
 
-    /// FENCE_ACK has come.
+    /// Handles FENCE_ACK.
     ///
     /// # Errors
     /// [`Error::UnknownCookie`]; as [`fail`](Self::fail).
@@ -420,7 +420,7 @@ impl Fences {
                     _ => Err(Error::FenceFailed { peer: peer.task }),
                 };
                 match outcome {
-                    // Puts may be under way after all.
+                    // Puts may still be under way.
                     Err(Error::FenceFailed { .. }) => {
                         record.owner.unanswered(with.refusals, message.cookie);
                     }
@@ -432,7 +432,7 @@ impl Fences {
                     record.result = Err(error.into());
                 }
             }
-            // It may have been given up.
+            // The fence may have been given up.
             None if lock(&with.io.core.cookies).has_given_up(peer) => return Ok(()),
             _ => {
                 return Err(Error::UnknownCookie {
@@ -445,7 +445,7 @@ impl Fences {
         self.end(with, message.cookie, up)
     }
 
-    /// Acknowledgements have come behind the fence's own: fences that waited for them alone end.
+    /// Ends fences that waited only for acknowledgements, which have come behind the fence's own.
     ///
     /// # Errors
     /// As [`fail`](Self::fail).
@@ -488,14 +488,14 @@ impl Fences {
     }
 }
 
-/// Whether no operation before a fence waits for its acknowledgement, where those may come behind the fence's.
+/// Whether no operation before a fence waits for an acknowledgement that may come behind the fence's.
 fn is_acknowledged<P: Platform>(core: &Core<P>, record: &Record) -> bool {
     !core.layout.config.ack.copies()
         || record.result.is_err()
         || !lock(&core.cookies).waits_for(record.peer, record.last_cookie)
 }
 
-/// Sends FENCE behind everything that has been sent to `peer`, by every path that it may have taken.
+/// Sends FENCE behind all traffic to `peer`, by each path that the traffic may have taken.
 fn send<P: Platform>(io: &mut Io<P>, peer: Endpoint, message: FenceMessage) -> Result<(), Fault> {
     let finish = Finish::Fence {
         cookie: message.cookie,
@@ -510,7 +510,7 @@ fn send<P: Platform>(io: &mut Io<P>, peer: Endpoint, message: FenceMessage) -> R
     io.send_own(peer, ControlMessage::Fence, message.encode(), finish)
 }
 
-/// Everything before the fence of `peer` has completed here: sends what is owed, then the answer.
+/// Answers the fence of `peer`, before which all has completed here: sends owed acknowledgements, then FENCE_ACK.
 ///
 /// # Errors
 /// `result`; those of a send.
@@ -540,7 +540,7 @@ mod tests {
 
     #[test]
     fn fn6_records_are_found_by_number_when_numbers_begin_again() {
-        // The older of two is put back behind the newer one, as a fence of all endpoints is.
+        // The older of two is inserted behind the newer one, as a fence of all endpoints is.
         for first in [1, u32::MAX - 2, u32::MAX] {
             let number = |n: u32| first.wrapping_add(n);
             let mut records = Records::new();

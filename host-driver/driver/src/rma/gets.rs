@@ -1,5 +1,4 @@
-//! Remote gets and read-modify-writes of a context: each lowers a byte counter of its own to zero as its
-//! answer arrives.
+//! Remote gets and read-modify-writes of a context: each has a byte counter, which its response lowers to zero.
 
 use std::collections::VecDeque;
 
@@ -20,11 +19,11 @@ use gyre_layout::{CounterRef, RmwOp};
 pub(crate) enum Purpose {
     /// A get or read-modify-write of the user.
     User(Option<DoneId>),
-    /// The data of a rendezvous: its receive is done, then the origin is acknowledged.
+    /// The data of a rendezvous: ends its receive, then acknowledges it to the origin.
     Receive { done: Option<DoneId>, cookie: u32 },
-    /// The puts of the peer before this are in memory, or put `number` was refused: acknowledge that.
+    /// A put synchronisation of the peer: acknowledges put `number`, or reports its refusal.
     PutSync { cookie: u32, number: u32 },
-    /// The same of a put that the program here is to be told of.
+    /// A put synchronisation that calls the program's callback here.
     PutNotice(Box<PutNotice>),
     /// The target's part of fence `cookie` of the peer, behind its puts up to `number` (FN-3).
     PeerFence { cookie: u32, number: u32 },
@@ -38,7 +37,7 @@ impl Purpose {
         !matches!(self, Self::User(_) | Self::Receive { .. })
     }
 
-    /// Whether the get is a fence's.
+    /// Whether the get belongs to a fence.
     fn is_fence(&self) -> bool {
         matches!(self, Self::PeerFence { .. } | Self::OwnFence { .. })
     }
@@ -47,9 +46,9 @@ impl Purpose {
 /// Request to the peer's DMA engine.
 #[derive(Clone, Copy)]
 pub(crate) enum Request {
-    /// A put of what lies there.
+    /// A put of the remote data.
     Get(Routing),
-    /// A put of no bytes behind others: by this flow of the peer's node, or the fixed route.
+    /// A zero-length put behind others: by this flow of the peer's node, or the fixed route.
     Follow(Option<u8>),
     /// A read-modify-write.
     Rmw {
@@ -76,7 +75,7 @@ struct Active<P: Platform> {
     counter: u16,
     into: BufferRange<P::Buffer>,
     purpose: Purpose,
-    /// It will not end by itself, and why.
+    /// The error of a get that will not end by itself.
     refused: Option<Fault>,
 }
 
@@ -96,19 +95,19 @@ pub(crate) struct Started<P: Platform> {
     pub remote: RemoteAddress,
     pub request: Request,
     pub into: BufferRange<P::Buffer>,
-    /// The message whose data it is, by the cookie of its origin.
+    /// Cookie of the message whose data it fetches, at its origin.
     pub cookie: Option<u32>,
-    /// The program has asked for it.
+    /// It is a get of the program.
     pub program: bool,
 }
 
-/// The gets of a context, in the order in which they were asked for.
+/// The gets of a context, in the order requested.
 pub(crate) struct Gets<P: Platform> {
     counters: CounterBlock<P>,
     waiting: VecDeque<Waiting<P>>,
     active: Vec<Active<P>>,
     next: u32,
-    /// Some of the active ones are.
+    /// Some of the active gets have been refused.
     refused: bool,
 }
 
@@ -144,13 +143,13 @@ impl<P: Platform> Gets<P> {
         self.waiting.push_back(get);
     }
 
-    /// Gives the next get a counter, if there is one.
+    /// Gives the next get a counter, if one is free.
     pub fn start(&mut self, platform: &P) -> Result<Option<Started<P>>, Fault> {
         let Some(get) = self.waiting.front() else {
             return Ok(None);
         };
         let value = match get.request {
-            // A put of no bytes lowers its counter by one.
+            // A zero-length put lowers its counter by one.
             Request::Get(_) | Request::Follow(_) => get.into.len().max(1),
             Request::Rmw { width, .. } => width.bytes(),
         } as u64;
@@ -253,7 +252,7 @@ impl<P: Platform> Gets<P> {
         outcome
     }
 
-    /// Get `number` has been refused and will not land. Its counter is free again.
+    /// Takes out get `number`, which has been refused, and frees its counter.
     pub fn fail(&mut self, number: u32, peer: Option<Endpoint>, error: Fault) -> Option<Landed> {
         let at = self
             .active
@@ -268,13 +267,13 @@ impl<P: Platform> Gets<P> {
         })
     }
 
-    /// The get from one of those of `from` whose counter the lower 30 bits of a packet's word name.
+    /// The get from one of the peers `from` whose counter the lower 30 bits of a packet's word name.
     pub fn with_counter(&self, word: u32, from: impl Fn(Endpoint) -> bool) -> Option<u32> {
         let named = |get: &&Active<P>| self.counters.is_named(get.counter, word) && from(get.peer);
         self.active.iter().find(named).map(|get| get.number)
     }
 
-    /// Data of get `number` has been refused here, if its peer is one of those of `from`: the next poll says so.
+    /// Notes that data of get `number` has been refused here, if its peer is one of `from`: the next poll returns it.
     pub fn refuse(&mut self, number: u32, from: impl Fn(Endpoint) -> bool) {
         let refused = |get: &&mut Active<P>| get.number == number && from(get.peer);
         if let Some(get) = self.active.iter_mut().find(refused) {
@@ -300,7 +299,7 @@ impl<P: Platform> Gets<P> {
             || self.active.iter().any(|get| own(get.peer, &get.purpose))
     }
 
-    /// The peers that wait to be told of the end of gets.
+    /// The peers that wait for the end of gets.
     pub fn awaited_by(&self) -> impl Iterator<Item = Endpoint> {
         let waiting = self.waiting.iter().map(|get| (get.peer, &get.purpose));
         let active = self.active.iter().map(|get| (get.peer, &get.purpose));
@@ -314,12 +313,12 @@ impl<P: Platform> Gets<P> {
         awaited.map(|(peer, _)| peer)
     }
 
-    /// Whether the next poll will say that gets were refused.
+    /// Whether the next poll will return refused gets.
     pub fn has_refused(&self) -> bool {
         self.refused
     }
 
-    /// Gives all gets up. Frees the counters, unless answers may still come.
+    /// Gives up all gets. Frees the counters, unless responses may still come.
     pub fn close(&mut self) {
         if self.active.is_empty() {
             self.counters.close();
@@ -328,8 +327,7 @@ impl<P: Platform> Gets<P> {
         self.leak();
     }
 
-    /// Gets that have not landed may still be written: their buffers are leaked rather than given to somebody
-    /// else.
+    /// Buffers of unfinished gets may still be written: they are leaked rather than reused.
     fn leak(&mut self) {
         for get in self.active.drain(..) {
             core::mem::forget(get.into);

@@ -21,7 +21,7 @@ use crate::route::Routing;
 use crate::transport::injection::{Finish, Order, Outgoing, Payload};
 use crate::transport::wire::{Bytes, ControlMessage, PutNotice, PutSync};
 
-/// PUT, and PUT_SYNC or PUT_NOTICE behind it where somebody waits for its end.
+/// PUT, and PUT_SYNC or PUT_NOTICE behind it where its end is awaited.
 ///
 /// # Errors
 /// Errors of a send.
@@ -137,8 +137,8 @@ pub(crate) fn rmw<P: Platform, D>(gets: &mut Gets<P>, rmw: Rmw<P, D>, done: Opti
     });
 }
 
-/// Puts a get of no bytes behind all gets from `peer` so far: it comes back when they have landed, and
-/// when what the peer put here before it serves the request, by the route of `puts`, has landed too (FN-3).
+/// Puts a zero-length get behind all gets from `peer` so far: it returns when they have landed, and when puts of the
+/// peer to here before it serves the request, by the route of `puts`, have landed too (FN-3).
 pub(crate) fn synchronise<P: Platform>(
     gets: &mut Gets<P>,
     peer: Endpoint,
@@ -154,7 +154,7 @@ pub(crate) fn synchronise<P: Platform>(
     });
 }
 
-/// Asks the peer's DMA engine for what a get wants; the answer lowers the get's counter.
+/// Sends the request of a get to the peer's DMA engine; the response lowers the get's counter.
 ///
 /// # Errors
 /// Errors of a send.
@@ -196,7 +196,7 @@ pub(crate) fn request<P: Platform>(io: &mut Io<P>, get: Started<P>) -> Result<()
         offset: get.remote.offset,
         length: get.into.len() as u32,
     };
-    // No bytes go to the counter's own slot, at its start.
+    // Zero-length data goes to the start of the counter's slot.
     let (slot, offset) = get.into.location().unwrap_or((get.counter.slot, 0));
     let message_id = io.lanes.message_id(None);
     let word = GetWord {
@@ -213,7 +213,7 @@ pub(crate) fn request<P: Platform>(io: &mut Io<P>, get: Started<P>) -> Result<()
         cookie: get.cookie,
         program: get.program,
     });
-    // The software words of a put go nowhere; they name the requester and the get if the put is refused.
+    // The software words of a put are not delivered; they name the requester and the get if the put is refused.
     let envelope = io.lanes.envelope(0, 0);
     let put = Transfer {
         remote_get: false,
@@ -249,7 +249,7 @@ pub(crate) fn request<P: Platform>(io: &mut Io<P>, get: Started<P>) -> Result<()
     Ok(())
 }
 
-/// A put that serves a get, by the route that is asked for.
+/// A put that serves a get, by the requested route.
 fn directed(mut put: Descriptor, routing: Routing, flow: Option<u8>) -> Descriptor {
     if let Routing::Dynamic { first, directions } = routing {
         put = put.with_dynamic_route().with_hint(directions);

@@ -1,4 +1,4 @@
-//! Byte counters that puts of peers lower, and whose zero their owner waits for (EP-16, HW-1).
+//! Byte counters that puts of peers lower, and whose owner waits for zero (EP-16, HW-1).
 
 use gyre_layout::CounterRef;
 
@@ -47,7 +47,7 @@ impl RemoteCounter {
     /// The counter in `bytes`.
     ///
     /// # Errors
-    /// [`Error::CounterEncoding`] when the bytes are none.
+    /// [`Error::CounterEncoding`] when the bytes are malformed.
     pub fn decode(bytes: &[u8; Self::BYTES]) -> Result<Self, Error> {
         let [t0, t1, t2, t3, s0, s1, context, zero, index @ ..] = *bytes;
         let index = u32::from_le_bytes(index);
@@ -79,11 +79,11 @@ impl RemoteCounter {
     }
 }
 
-/// The memory of a counter. While bytes are to come it is not given to somebody else, whatever becomes of its owner.
+/// The memory of a counter. It is not reused while bytes are outstanding, even without an owner.
 pub(crate) struct TargetCounter<P: Platform> {
     memory: Option<P::Buffer>,
     remote: RemoteCounter,
-    /// Bytes are to come.
+    /// Bytes are outstanding.
     armed: AtomicBool,
 }
 
@@ -116,7 +116,7 @@ impl<P: Platform> TargetCounter<P> {
     /// Sets the counter.
     ///
     /// # Errors
-    /// [`Error::CounterArmed`] while bytes are to come.
+    /// [`Error::CounterArmed`] while bytes are outstanding.
     pub fn arm(&self, platform: &P, bytes: u64) -> Result<(), Fault> {
         if self.armed.swap(true, Ordering::AcqRel) {
             return Err(Error::CounterArmed.into());
@@ -137,14 +137,13 @@ impl<P: Platform> TargetCounter<P> {
     }
 
     fn memory(&self) -> Result<&P::Buffer, Fault> {
-        // There until it is dropped.
+        // Present until the drop.
         Ok(self.memory.as_ref().ok_or(Error::Destroyed)?)
     }
 }
 
 impl<P: Platform> Drop for TargetCounter<P> {
-    /// Peers may still lower a counter whose bytes have not come: its memory is leaked rather than given to somebody
-    /// else.
+    /// Peers may still lower a counter with outstanding bytes: its memory is leaked rather than reused.
     fn drop(&mut self) {
         if self.armed.load(Ordering::Acquire) {
             core::mem::forget(self.memory.take());
@@ -152,7 +151,7 @@ impl<P: Platform> Drop for TargetCounter<P> {
     }
 }
 
-/// A counter that is waited for.
+/// An armed counter.
 struct Awaited<P: Platform> {
     counter: Arc<TargetCounter<P>>,
     done: Option<DoneId>,
@@ -172,12 +171,12 @@ impl<P: Platform> TargetCounters<P> {
         self.0.len()
     }
 
-    /// Waits for one more.
+    /// Adds a counter.
     pub fn push(&mut self, counter: Arc<TargetCounter<P>>, done: Option<DoneId>) {
         self.0.push(Awaited { counter, done });
     }
 
-    /// Takes out the next one that is at zero, and returns its callback.
+    /// Takes out the next counter at zero, and returns its callback.
     ///
     /// # Errors
     /// Errors of the memory.

@@ -1,5 +1,5 @@
 //! Byte counters of a context: 8 B each, little-endian, lowered by the DMA engine as puts arrive (HW-1). They are in
-//! pairs: of a read-modify-write its target lowers the second if it refuses it.
+//! pairs: the target of a read-modify-write lowers the second one to refuse it.
 
 use crate::cost::Op;
 use crate::error::{Error, Fault};
@@ -34,15 +34,15 @@ pub(crate) fn index_of(memory: &impl DmaBuffer) -> Result<u32, Fault> {
 /// Contents of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Count {
-    /// Bytes are to come.
+    /// Bytes are outstanding.
     Open,
-    /// All are here.
+    /// All bytes have landed.
     Zero,
-    /// None will come.
+    /// The request was refused.
     Refused,
 }
 
-/// The counters of a context and those of them that are free.
+/// The counters of a context, and the free ones.
 pub(crate) struct CounterBlock<P: Platform> {
     memory: Option<P::Buffer>,
     /// Number of counter 0 in its slot.
@@ -92,7 +92,7 @@ impl<P: Platform> CounterBlock<P> {
         Ok(Some((index, counter)))
     }
 
-    /// Whether the first counter of pair `index` is the one that the lower 30 bits of a packet's word name.
+    /// Whether the lower 30 bits of a packet's word name the first counter of pair `index`.
     pub fn is_named(&self, index: u16, word: u32) -> bool {
         let index = self.first + 2 * u32::from(index);
         let packs = |memory: &P::Buffer| (u32::from(memory.slot()) | index << 10) & 0x3fff_ffff;
@@ -116,20 +116,19 @@ impl<P: Platform> CounterBlock<P> {
         })
     }
 
-    /// Gives a pair back that nothing will lower any more.
+    /// Gives back a pair that no packet will lower any more.
     pub fn give_back(&mut self, index: u16) {
         self.free.push(index);
     }
 
-    /// Frees the memory. Only when nothing will lower a counter any more.
+    /// Frees the memory. Only when no packet will lower a counter any more.
     pub fn close(&mut self) {
         self.memory = None;
     }
 }
 
 impl<P: Platform> Drop for CounterBlock<P> {
-    /// The DMA engine may still lower counters of a block that was not closed: its memory is leaked
-    /// rather than given to somebody else.
+    /// The DMA engine may still lower counters of a block that was not closed: its memory is leaked rather than reused.
     fn drop(&mut self) {
         if let Some(memory) = self.memory.take() {
             core::mem::forget(memory);

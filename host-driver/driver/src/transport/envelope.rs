@@ -1,4 +1,4 @@
-//! Software word 0 of a memory-FIFO packet: who sent it and who handles it.
+//! Software word 0 of a memory-FIFO packet: its sender and its handler.
 
 /// Contents of software word 0; software word 1 is the tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

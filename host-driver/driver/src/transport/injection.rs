@@ -1,4 +1,4 @@
-//! An injection FIFO as its owner uses it: a ring of descriptors in node memory.
+//! Injection FIFOs: rings of descriptors in node memory.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -21,28 +21,28 @@ use crate::transport::wire::Bytes;
 /// Bytes of an entry of the staging area.
 const STAGING_BYTES: usize = MAX_PAYLOAD_BYTES;
 
-/// The user of descriptors whose context has been destroyed.
+/// User number of descriptors whose context has been destroyed.
 const NOBODY: u32 = 0;
 
 /// Payload of a descriptor.
 pub(crate) enum Payload<P: Platform> {
     /// A range of the user's, in place.
     Data(BufferRange<P::Buffer>),
-    /// The same, which somebody else keeps until it has been read.
+    /// A range in place that its owner keeps until it has been read.
     Kept(BufferRange<P::Buffer>),
     /// At most [`MAX_PAYLOAD_BYTES`] bytes, copied to the staging area when the descriptor is written.
     Staged(Bytes),
-    /// Nothing: the descriptor says all.
+    /// No payload: the descriptor holds all.
     Inside,
 }
 
-/// The payload of a message that goes at its call.
+/// The payload of a message that is injected at its call.
 pub(crate) enum Direct<'a, P: Platform, const N: usize> {
     /// Pieces, together at most [`MAX_PAYLOAD_BYTES`] bytes, copied to the staging area.
     Copied([&'a [u8]; N]),
-    /// Bytes and then the user's, together at most so many, copied to the staging area.
+    /// Bytes and a range of the user's behind them, together at most as many, copied to the staging area.
     Gathered(&'a [u8], &'a BufferRange<P::Buffer>),
-    /// Some bytes of the user's, in place. Whether somebody waits for them to be read, who is to be told soon.
+    /// A nonempty range of the user's, in place, and whether its completion is awaited.
     InPlace(&'a BufferRange<P::Buffer>, bool),
 }
 
@@ -84,7 +84,7 @@ impl<P: Platform, const N: usize> Direct<'_, P, N> {
         }
     }
 
-    /// Whether somebody waits for it to be read.
+    /// Whether its completion is awaited.
     #[inline(always)]
     pub fn is_awaited(&self) -> bool {
         matches!(self, Self::InPlace(_, true))
@@ -92,7 +92,7 @@ impl<P: Platform, const N: usize> Direct<'_, P, N> {
 }
 
 impl Finish {
-    /// Whether there is something to do when the descriptor has completed without error.
+    /// Whether the completion of the descriptor without error has an effect.
     fn matters(self) -> bool {
         match self {
             Self::Send { local_done, .. } => local_done.is_some(),
@@ -116,7 +116,7 @@ impl<P: Platform> Payload<P> {
 /// Operation that ends with a descriptor, or with a message in shared memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Finish {
-    /// Nothing: a message of the driver's own.
+    /// No operation: a control message.
     Control,
     /// A send or put: its data has been read. When the descriptor is refused, the operation that waits
     /// for `cookie` fails too; `answered` says that its acknowledgement comes nevertheless.
@@ -125,7 +125,7 @@ pub(crate) enum Finish {
         cookie: Option<u32>,
         answered: bool,
     },
-    /// Get `number` has been asked for.
+    /// The request of get `number`.
     Get { number: u32 },
     /// The message of fence `cookie`.
     Fence { cookie: u32 },
@@ -136,7 +136,7 @@ pub(crate) enum Finish {
 
 /// Contents of a descriptor, except the place of its payload.
 pub(crate) enum Order {
-    /// A message into a reception FIFO: the most frequent one, of which few fields are not zero.
+    /// A message into a reception FIFO: the most frequent descriptor, with few nonzero fields.
     Message(Message),
     /// A put or a remote get by the fixed route.
     Transfer(Transfer),
@@ -196,22 +196,22 @@ pub(crate) struct Outgoing<P: Platform> {
     pub finish: Finish,
 }
 
-/// Descriptors in a row that are in the ring and have not completed.
+/// Consecutive descriptors in the ring that have not completed.
 struct InFlight<P: Platform> {
-    /// The user that they belong to.
+    /// Their user.
     user: u32,
-    /// How many: more than one only of those with which nothing ends.
+    /// Their number: more than one only if no operation ends with them.
     count: u32,
     /// Source of the descriptor, kept until it has been read.
     data: Option<BufferRange<P::Buffer>>,
     finish: Finish,
-    /// Somebody waits for them, or memory does.
+    /// An operation or memory waits for their completion.
     awaited: bool,
     refused: Option<Result<ErrorReason, u8>>,
 }
 
 impl<P: Platform> InFlight<P> {
-    /// Whether nothing has to be looked up when they have completed.
+    /// Whether their completion needs no look-up.
     fn is_plain(&self) -> bool {
         let finish = matches!(
             self.finish,
@@ -220,13 +220,13 @@ impl<P: Platform> InFlight<P> {
         finish && self.data.is_none() && self.refused.is_none()
     }
 
-    /// Whether they are to be looked after soon.
+    /// Whether their completion is to be polled soon.
     fn is_awaited(&self) -> bool {
         self.awaited || self.refused.is_some()
     }
 }
 
-/// Descriptors of a user in a row with which nothing ends.
+/// Consecutive descriptors of a user with which no operation ends.
 #[derive(Debug, Clone, Copy)]
 struct Plain {
     user: u32,
@@ -240,7 +240,7 @@ struct Mailbox {
     completed: Vec<Completed>,
 }
 
-/// A descriptor that has completed, and with which something ends.
+/// A completed descriptor with which an operation ends.
 pub(crate) struct Completed {
     pub finish: Finish,
     pub result: Result<(), Fault>,
@@ -252,9 +252,9 @@ struct Ring<P: Platform> {
     /// Its TAIL, written for every message.
     tail_register: Register,
     memory: Option<P::Buffer>,
-    /// One entry a descriptor, at the same index: it is free when the descriptor's place is.
+    /// One entry for each descriptor, at the same index: it is free when the descriptor's place is.
     staging: Option<P::Buffer>,
-    /// Where that is.
+    /// The place.
     area: Area,
     /// Bytes of descriptors written, modulo 2^32: the value of TAIL.
     tail: u32,
@@ -265,11 +265,11 @@ struct Ring<P: Platform> {
     /// Most descriptors in the ring: a power of two.
     capacity: usize,
     in_flight: VecDeque<InFlight<P>>,
-    /// Behind those: descriptors of one user in a row with which nothing ends.
+    /// Behind those: consecutive descriptors of one user with which no operation ends.
     plain: Plain,
     /// Completions of each user that another user has seen.
     mailboxes: BTreeMap<u32, Mailbox>,
-    /// Users so far: their numbers.
+    /// Number of users so far, which gives the next number.
     users_ever: u32,
     users: usize,
     /// The FIFO is disabled for good.
@@ -280,7 +280,7 @@ struct Ring<P: Platform> {
 pub(crate) struct InjectionFifo<P: Platform> {
     /// Taken around every use; `None` when there is one user.
     lock: Option<P::Lock>,
-    /// Used by the holder of `lock` alone. The only user has taken it out.
+    /// Used by the holder of `lock` alone. A single user takes it out.
     ring: Mutex<Option<Ring<P>>>,
 }
 
@@ -380,23 +380,22 @@ impl<P: Platform> InjectionFifo<P> {
     }
 }
 
-/// The use that one context makes of an injection FIFO: what it has sent through it, and what waits for
-/// room.
+/// The use of an injection FIFO by one context: its descriptors, and operations that wait for room.
 pub(crate) struct Lane<P: Platform> {
     fifo: Arc<InjectionFifo<P>>,
-    /// The ring, of a FIFO with one user.
+    /// The ring of a FIFO with a single user.
     own: Option<Ring<P>>,
     /// Number of the context among the FIFO's users.
     user: u32,
     waiting: VecDeque<Outgoing<P>>,
-    /// Descriptors that are in the ring, and that the hardware does not know of yet.
+    /// Descriptors in the ring that the hardware does not know yet.
     written: usize,
-    /// Operations that have made no descriptor.
+    /// Operations that failed to make a descriptor.
     failed: Vec<Completed>,
     in_flight: usize,
-    /// Descriptors in the ring may keep data, or something may end with them.
+    /// Descriptors in the ring may keep data, or operations may end with them.
     awaiting: bool,
-    /// Half of what the ring holds.
+    /// Half the capacity of the ring.
     many: usize,
     /// The ring was full when this context last wrote to it.
     full: bool,
@@ -431,7 +430,7 @@ impl<P: Platform> Lane<P> {
         })
     }
 
-    /// Ends the use; the last user disables the FIFO. What has not completed is given up.
+    /// Ends the use; the last user disables the FIFO. Uncompleted descriptors are given up.
     pub fn close(&mut self, platform: &P, node: &mut Node<Bus<P>>) -> Result<(), Fault> {
         self.waiting.clear();
         let closed = with_ring(&mut self.own, &self.fifo, platform, |ring| {
@@ -460,13 +459,13 @@ impl<P: Platform> Lane<P> {
         self.in_flight
     }
 
-    /// Operations that the DMA engine does not know of yet.
+    /// Operations that the DMA engine does not know yet.
     pub fn waiting(&self) -> usize {
         self.waiting.len() + self.written + self.failed.len()
     }
 
-    /// Makes a descriptor of an operation, for the next [`start`](Self::start) to start; it waits for that where others wait
-    /// already, without room, and where several contexts share the FIFO.
+    /// Makes a descriptor of an operation, which the next [`start`](Self::start) publishes. The operation is queued
+    /// instead where others wait, without room, and where several contexts share the FIFO.
     #[inline(always)]
     pub fn put(&mut self, platform: &P, outgoing: Outgoing<P>) {
         let Some(ring) = self.own.as_mut().filter(|_| self.waiting.is_empty()) else {
@@ -484,7 +483,7 @@ impl<P: Platform> Lane<P> {
         }
     }
 
-    /// Whether a descriptor of this context is under way with which something ends, or room is short.
+    /// Whether a descriptor of this context is under way with which an operation ends, or room is short.
     pub fn awaits(&self) -> bool {
         self.in_flight > 0 && (self.awaiting || self.is_short_of_room())
     }
@@ -499,9 +498,8 @@ impl<P: Platform> Lane<P> {
         self.resuming
     }
 
-    /// Turns waiting operations into descriptors as far as there is room, and starts them all with one
-    /// write of TAIL. One that makes no descriptor goes to `completed` with its error. Returns how many
-    /// left the queue.
+    /// Turns waiting operations into descriptors as far as there is room, and starts them all with one write of TAIL. A
+    /// failed one goes to `completed` with its error. Returns how many left the queue.
     pub fn start(&mut self, platform: &P, completed: &mut Vec<Completed>) -> Result<usize, Fault> {
         completed.append(&mut self.failed);
         with_ring(&mut self.own, &self.fifo, platform, |ring| {
@@ -523,8 +521,8 @@ impl<P: Platform> Lane<P> {
         })
     }
 
-    /// Makes a descriptor by `template`, with software word 1 and message id as `words` has them, of a message with which
-    /// `finish` ends, and starts it. Says whether it did: not when others wait already or the ring is full.
+    /// Makes and publishes the descriptor of a message by `template`, with software word 1 and message id of `words`,
+    /// with which `finish` ends. Returns whether it did: not when others wait or the ring is full.
     #[inline(always)] // Every immediate message comes here.
     pub fn inject<const N: usize>(
         &mut self,
@@ -546,7 +544,7 @@ impl<P: Platform> Lane<P> {
         Ok(injected)
     }
 
-    /// The same in a FIFO that others use.
+    /// As [`inject`](Self::inject), in a shared FIFO.
     #[inline(never)]
     fn inject_shared<const N: usize>(
         &self,
@@ -568,8 +566,7 @@ impl<P: Platform> Lane<P> {
         self.in_flight >= self.many
     }
 
-    /// Reads HEAD and retires what has completed: what is this context's goes into `completed`. Returns
-    /// how many that are.
+    /// Reads HEAD and retires completed descriptors: those of this context go into `completed`. Returns how many.
     #[inline(always)] // Mostly there is one lane.
     pub fn poll(&mut self, platform: &P, completed: &mut Vec<Completed>) -> Result<usize, Fault> {
         self.with_completions(platform, completed, Ring::retire)
@@ -586,8 +583,8 @@ impl<P: Platform> Lane<P> {
             .map(drop)
     }
 
-    /// Takes what has completed of this context: what others have seen, then what `look` finds. Returns how many
-    /// descriptors that are.
+    /// Takes completed descriptors of this context: those that others have seen, then those that `look` finds. Returns
+    /// how many.
     #[inline(always)]
     fn with_completions(
         &mut self,
@@ -629,12 +626,12 @@ fn with_ring<P: Platform, R>(
 }
 
 impl<P: Platform> Ring<P> {
-    /// Whether there is no place for another descriptor.
+    /// Whether the ring has no place for another descriptor.
     fn is_full(&self) -> bool {
         self.used() >= self.capacity
     }
 
-    /// Whether somebody may wait for one of the descriptors in the ring.
+    /// Whether a descriptor in the ring may be awaited.
     #[inline]
     fn awaits(&self) -> bool {
         // With several contexts, completions wait in mailboxes as well.
@@ -647,7 +644,7 @@ impl<P: Platform> Ring<P> {
         self.tail.wrapping_sub(self.head) as usize / DESCRIPTOR_BYTES
     }
 
-    /// Writes the descriptor of an operation behind the others. One that makes none ends with its error.
+    /// Writes the descriptor of an operation behind the others. A failed operation is returned with its error.
     #[inline(always)]
     fn write(
         &mut self,
@@ -693,7 +690,7 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// Where a descriptor reads its payload, if it has any.
+    /// Source of the payload of a descriptor, if it has any.
     #[inline(always)]
     fn source(&self, platform: &P, payload: &Payload<P>) -> Result<Option<Source>, Fault> {
         match payload {
@@ -725,7 +722,7 @@ impl<P: Platform> Ring<P> {
         })
     }
 
-    /// Notes what ends with the descriptor that has been written.
+    /// Notes the operation that ends with the written descriptor.
     fn record(
         &mut self,
         user: u32,
@@ -747,7 +744,7 @@ impl<P: Platform> Ring<P> {
         });
     }
 
-    /// Notes that nothing ends with the descriptor that has been written.
+    /// Notes that no operation ends with the written descriptor.
     #[inline(always)]
     fn record_plain(&mut self, user: u32) {
         if self.plain.user != user {
@@ -757,7 +754,7 @@ impl<P: Platform> Ring<P> {
         self.plain.count += 1;
     }
 
-    /// Moves the last descriptors with which nothing ends to the others: something that ends is to follow.
+    /// Moves the last plain descriptors to the others, before a descriptor with an operation.
     #[inline(never)]
     fn enlist_plain(&mut self) {
         let Plain { user, count } = self.plain;
@@ -774,7 +771,7 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// Takes the last descriptor back, which the hardware does not know of.
+    /// Takes the last descriptor back, which the hardware does not know.
     fn unwrite(&mut self) {
         self.tail = self.tail.wrapping_sub(DESCRIPTOR_BYTES as u32);
         if self.plain.count > 0 {
@@ -787,7 +784,7 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// Writes the descriptor of a message by `template` behind the others, and tells the hardware; says whether there was
+    /// Writes the descriptor of a message by `template` behind the others, and publishes it; returns whether there was
     /// room.
     #[inline(always)]
     fn inject<const N: usize>(
@@ -831,11 +828,11 @@ impl<P: Platform> Ring<P> {
         };
         self.append(&template.encode(source, sw1, id))?;
         if let Err(error) = self.publish(platform) {
-            // The hardware does not know of the descriptor.
+            // The hardware does not know the descriptor.
             self.tail = self.tail.wrapping_sub(DESCRIPTOR_BYTES as u32);
             return Err(error);
         }
-        // It is on its way: nothing of what follows holds it up.
+        // The message is under way: the following does not delay it.
         platform.charge(Op::Injected, 1);
         match (payload, finish) {
             (&Direct::InPlace(data, awaited), _) => {
@@ -861,8 +858,7 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// Has `copy` copy the payload of the next descriptor, of `length` bytes, to its place in the staging area; returns that
-    /// place.
+    /// Stages the payload of the next descriptor, of `length` bytes, which `copy` copies; returns its place.
     #[inline(always)]
     fn stage(
         &self,
@@ -889,7 +885,7 @@ impl<P: Platform> Ring<P> {
         Ok(())
     }
 
-    /// Tells the hardware about new descriptors.
+    /// Publishes new descriptors to the hardware.
     #[inline(always)]
     fn publish(&mut self, platform: &P) -> Result<(), Fault> {
         if self.published != self.tail {
@@ -899,8 +895,8 @@ impl<P: Platform> Ring<P> {
         Ok(())
     }
 
-    /// Reads HEAD and takes what has completed: that of `user` goes into `completed`, that of others into their
-    /// mailboxes. Returns how many descriptors of `user` have.
+    /// Reads HEAD and takes completed descriptors: those of `user` go into `completed`, those of others into their
+    /// mailboxes. Returns how many of `user`.
     #[inline(always)]
     fn retire(
         &mut self,
@@ -941,8 +937,8 @@ impl<P: Platform> Ring<P> {
         Ok(head)
     }
 
-    /// Takes the descriptors before `head`: those of `user` with which something ends go into `completed`, those of
-    /// others into their mailboxes. Returns how many of `user` they are.
+    /// Takes the descriptors before `head`: those of `user` with which an operation ends go into `completed`, those of
+    /// others into their mailboxes. Returns how many of `user`.
     fn take_until(
         &mut self,
         platform: &P,
@@ -979,7 +975,7 @@ impl<P: Platform> Ring<P> {
         mine + self.take_plain(left, user)
     }
 
-    /// The same where there is nothing that something ends with.
+    /// As [`take_until`](Self::take_until), where all descriptors are plain.
     #[inline(always)]
     fn take_plain_until(&mut self, head: u32, user: u32) -> usize {
         let count = head.wrapping_sub(self.head) / DESCRIPTOR_BYTES as u32;
@@ -987,7 +983,7 @@ impl<P: Platform> Ring<P> {
         self.take_plain(count, user)
     }
 
-    /// Takes `count` of the last descriptors, with which nothing ends. Returns how many of `user` they are.
+    /// Takes `count` of the last plain descriptors. Returns how many of `user`.
     #[inline(always)]
     fn take_plain(&mut self, count: u32, user: u32) -> usize {
         let count = self.plain.count.min(count);
@@ -1094,8 +1090,8 @@ impl<P: Platform> Ring<P> {
 }
 
 impl<P: Platform> Drop for Ring<P> {
-    /// A FIFO that was not closed with nothing in flight may still be read by the DMA engine: its ring and the
-    /// data of its descriptors are leaked rather than given to somebody else.
+    /// The DMA engine may still read a FIFO that was closed with descriptors in flight: its ring and the data of its
+    /// descriptors are leaked rather than reused.
     fn drop(&mut self) {
         if let Some(memory) = self.memory.take() {
             core::mem::forget(memory);

@@ -24,7 +24,7 @@ use crate::transport::injection::{
 use crate::transport::registers::Bus;
 use crate::transport::wire::{Bytes, ControlMessage, FIRST_CONTROL};
 
-/// Templates of immediate messages that are kept: a power of two.
+/// Number of kept templates of immediate messages: a power of two.
 const TEMPLATES: usize = 16;
 
 /// Fields that all packets of a message carry.
@@ -36,7 +36,7 @@ pub(crate) struct Label {
     pub message_id: u32,
 }
 
-/// The injection FIFOs of a context: for the thread that advances it, and for those that send immediate messages.
+/// The injection FIFOs of a context: for the advancing thread, and for threads that send immediate messages.
 pub(crate) struct Lanes<P: Platform> {
     core: Arc<Core<P>>,
     /// Taken around every use of the FIFOs, and held across platform calls.
@@ -53,7 +53,7 @@ pub(crate) struct Lanes<P: Platform> {
 /// State of the FIFOs that is read often, in one word.
 struct Status(AtomicU64);
 
-/// Bit of the word that says [`Summary::awaits`].
+/// Bit of [`Summary::awaits`] in the word.
 const AWAITS: u32 = 48;
 
 /// State of FIFOs.
@@ -61,9 +61,9 @@ const AWAITS: u32 = 48;
 struct Summary {
     /// Descriptors handed to the DMA engine and not completed.
     in_flight: u32,
-    /// Operations that wait for room, or for the next [`start`](Lanes::start): so many at least, where they are very many.
+    /// Operations that wait for room, or for the next [`start`](Lanes::start); saturates.
     waiting: u16,
-    /// A descriptor is under way for which somebody waits, or so many that room is short.
+    /// An awaited descriptor is under way, or so many that room is short.
     awaits: bool,
     /// An operation has found no room.
     blocked: bool,
@@ -85,11 +85,11 @@ impl Status {
         self.0.store(word, Ordering::Release);
     }
 
-    /// One more descriptor is in flight, for which somebody waits or not. Returns what [`restore`](Self::restore) takes.
+    /// Adds one descriptor in flight, awaited or not. Returns the word for [`restore`](Self::restore).
     #[inline]
     fn add_one(&self, awaited: bool) -> u64 {
         let word = self.0.load(Ordering::Acquire);
-        // A ring has less than 2^32: it stays in the lower half.
+        // A ring has fewer than 2^32 descriptors: the count stays in the lower half.
         let more = (word + 1) | u64::from(awaited) << AWAITS;
         self.0.store(more, Ordering::Release);
         word
@@ -118,7 +118,7 @@ impl Summary {
     #[inline]
     fn of<P: Platform>(lane: &Lane<P>) -> Self {
         Self {
-            // A ring has less than 2^32.
+            // A ring has fewer than 2^32 descriptors.
             in_flight: lane.in_flight() as u32,
             waiting: lane.waiting().try_into().unwrap_or(u16::MAX),
             awaits: lane.awaits(),
@@ -149,14 +149,14 @@ struct Fifos<P: Platform> {
 struct Kept {
     key: TemplateKey,
     template: MessageTemplate,
-    /// The lane that leads there.
+    /// The lane to its node.
     lane: usize,
 }
 
 impl Kept {
     /// The entry of no message.
     const NONE: Self = Self {
-        // No dispatch identifier of messages that are sent so is 255.
+        // Dispatch identifier 255 is not used.
         key: TemplateKey(u64::MAX),
         template: MessageTemplate::BLANK,
         lane: 0,
@@ -179,16 +179,16 @@ impl TemplateKey {
         Self(u64::from(task.0) | u64::from(u32::from_le_bytes(bytes)) << 32)
     }
 
-    /// Where the template is kept.
+    /// Place of the template.
     #[inline(always)]
     fn place(self) -> usize {
-        // Of tasks, contexts and dispatch identifiers the lower bits differ.
+        // Tasks, contexts and dispatch identifiers differ in the lower bits.
         (self.0 ^ self.0 >> 32 ^ self.0 >> 48) as usize & (TEMPLATES - 1)
     }
 }
 
 impl<P: Platform> Lanes<P> {
-    /// Makes a context the user of `fifos`, of all or of none.
+    /// Makes a context the user of `fifos`, all or none.
     ///
     /// # Errors
     /// [`Error::Busy`](crate::Error::Busy).
@@ -205,7 +205,7 @@ impl<P: Platform> Lanes<P> {
             match Lane::open(&core.platform, fifo) {
                 Ok(lane) => opened.lanes.push(lane),
                 Err(error) => {
-                    // The first error is the one to tell.
+                    // The first error is returned.
                     let _ = opened.close(&core.platform, node);
                     return Err(error);
                 }
@@ -230,7 +230,7 @@ impl<P: Platform> Lanes<P> {
         }
     }
 
-    /// Uses the FIFOs under their lock, and notes what they are like after that.
+    /// Uses the FIFOs under their lock, and notes their state after that.
     #[inline(always)]
     fn with<R>(&self, work: impl FnOnce(&mut Fifos<P>) -> R) -> R {
         self.lock.lock();
@@ -249,7 +249,7 @@ impl<P: Platform> Lanes<P> {
         result
     }
 
-    /// Puts an operation on the lane that leads to its node.
+    /// Puts an operation on the lane to its node.
     #[inline(always)] // An operation is not moved on its way.
     pub fn put(&self, outgoing: Outgoing<P>) {
         self.with(|fifos| {
@@ -258,9 +258,9 @@ impl<P: Platform> Lanes<P> {
         });
     }
 
-    /// Hands an immediate message of one packet with this payload to the DMA engine at once, if nothing waits before it and
-    /// there is room; says whether it did. `own`: the operation that ends with it, none for a plain one, and its message
-    /// number, if that is chosen.
+    /// Hands an immediate message of one packet with this payload to the DMA engine at once, if nothing waits before it
+    /// and there is room; returns whether it did. `own`: the operation that ends with it, `None` for a plain one, and
+    /// its message number, if chosen.
     ///
     /// # Errors
     /// As [`Core::checked`]; those of the bus.
@@ -279,8 +279,7 @@ impl<P: Platform> Lanes<P> {
         injected
     }
 
-    /// Hands a message with this payload to the DMA engine: what ends with it, nothing for an immediate one, and its number,
-    /// if it is chosen.
+    /// Injects a message, for the holder of the lock.
     #[inline(always)]
     fn inject_to<const N: usize>(
         &self,
@@ -314,8 +313,8 @@ impl<P: Platform> Lanes<P> {
         }
         core.note(|at| label.note(at, peer, self.envelope(label.dispatch, label.comm)));
         let (lane, words) = (&mut lanes[kept.lane], (label.tag, label.message_id));
-        // Before it goes: the thread that advances may see it complete before this one goes on. The lock is held: nobody
-        // else changes the word.
+        // Before the injection: the advancing thread may see its completion before this thread goes on. The lock is
+        // held, so that no other thread changes the word.
         let before = self.status.add_one(payload.is_awaited());
         core.leave_rest();
         let finish = finish.unwrap_or(Finish::Control);
@@ -340,13 +339,14 @@ impl<P: Platform> Lanes<P> {
         Ok(injected)
     }
 
-    /// The template of an immediate message over `lanes` lanes; `None` where it takes shared memory, or no way at all.
+    /// The template of an immediate message over `lanes` lanes; `None` where it cannot be injected, as through shared
+    /// memory.
     #[cold]
     fn template(&self, lanes: usize, message: &SendImmediate<'_>) -> Result<Option<Kept>, Fault> {
         let core = &*self.core;
         let peer = message.destination;
         let to = core.checked(peer)?;
-        // The post finds a context that has been destroyed.
+        // The post detects a destroyed context.
         if lanes == 0 || !self.injects {
             return Ok(None);
         }
@@ -368,7 +368,7 @@ impl<P: Platform> Lanes<P> {
         }))
     }
 
-    /// Puts a message of the driver's own to `peer` on its lane, past everything that flows hold back.
+    /// Puts a control message to `peer` on its lane, past traffic that flows hold back.
     ///
     /// # Errors
     /// [`Error::UnknownTask`](crate::Error::UnknownTask).
@@ -390,7 +390,7 @@ impl<P: Platform> Lanes<P> {
         Ok(())
     }
 
-    /// The label of a message of the driver's own.
+    /// The label of a control message.
     pub fn control_label(&self, kind: ControlMessage) -> Label {
         Label {
             dispatch: kind as u8,
@@ -404,7 +404,7 @@ impl<P: Platform> Lanes<P> {
     #[inline]
     pub fn message_id(&self, chosen: Option<u32>) -> u32 {
         chosen.unwrap_or_else(|| {
-            // Threads that draw at the same time may draw the same: it names messages to readers alone.
+            // Concurrent threads may draw the same number: it only names messages to readers.
             let next = self.next_message.load(Ordering::Relaxed).wrapping_add(1);
             self.next_message.store(next, Ordering::Relaxed);
             (self.core.info.endpoint.task.0 << 16) | (next & 0xffff)
@@ -417,7 +417,7 @@ impl<P: Platform> Lanes<P> {
         let envelope = self.envelope(label.dispatch, label.comm);
         Message {
             dst: to.node,
-            // A copy stays at every node on the way.
+            // A copy stays at every node on the path.
             deposit: label.dispatch == ControlMessage::PathAck as u8,
             fifo: self.core.layout.reception_fifo(to.process, offset),
             software: [envelope.pack(), label.tag],
@@ -442,7 +442,7 @@ impl<P: Platform> Lanes<P> {
         self.status.get().in_flight as usize
     }
 
-    /// Whether a descriptor is under way for which somebody waits, or so many that room is short.
+    /// Whether an awaited descriptor is under way, or so many that room is short.
     pub fn awaits(&self) -> bool {
         self.status.get().awaits
     }
@@ -478,7 +478,7 @@ impl<P: Platform> Lanes<P> {
         })
     }
 
-    /// Retires what has completed; returns how many.
+    /// Retires completed descriptors; returns how many.
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -499,7 +499,7 @@ impl<P: Platform> Lanes<P> {
         })
     }
 
-    /// Ends the use of the FIFOs; what has not completed is given up.
+    /// Ends the use of the FIFOs; uncompleted descriptors are given up.
     ///
     /// # Errors
     /// The first error of a lane; the others have been closed nevertheless.
@@ -509,7 +509,7 @@ impl<P: Platform> Lanes<P> {
 }
 
 impl<P: Platform> Fifos<P> {
-    /// Which lane carries everything to the node of `order`.
+    /// The lane to the node of `order`.
     fn lane(&self, order: &Order) -> usize {
         match self.lanes.len() {
             1 => 0,
@@ -524,7 +524,7 @@ impl<P: Platform> Fifos<P> {
 
     fn close(&mut self, platform: &P, node: &mut Node<Bus<P>>) -> Result<(), Fault> {
         let mut outcome = Ok(());
-        // Nothing is sent any more.
+        // No message is injected any more.
         self.templates = [Kept::NONE; TEMPLATES];
         for mut lane in mem::take(&mut self.lanes) {
             outcome = outcome.and(lane.close(platform, node));
@@ -548,8 +548,7 @@ fn each<'a, P: Platform>(
     (count, result)
 }
 
-/// Which of `lanes` injection FIFOs carries everything to `node`: always the same, so that it stays in order, and spread
-/// over neighbours.
+/// The injection FIFO among `lanes` to `node`: always the same, for order, and spread over neighbours.
 fn lane_to(node: Coord, lanes: usize) -> usize {
     if lanes == 1 {
         return 0;

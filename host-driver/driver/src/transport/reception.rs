@@ -1,4 +1,4 @@
-//! A reception FIFO as its owner uses it: a ring of packets in node memory.
+//! Reception FIFOs: rings of packets in node memory.
 
 use gyre_firmware::{Node, ReceptionConfig, Register};
 use gyre_layout::registers::reception_fifo::{STATUS, status};
@@ -30,7 +30,7 @@ pub(crate) struct ReceptionFifo<P: Platform> {
     quarter: u32,
 }
 
-/// One packet, copied out of the ring: what the driver needs of its header, and its payload.
+/// One packet, copied out of the ring: the fields of its header that the driver needs, and its payload.
 #[derive(Clone, Copy)]
 pub(crate) struct Packet<'a> {
     /// Node that sent it.
@@ -52,15 +52,14 @@ pub(crate) struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Whether it is all of its message.
+    /// Whether it is a whole message.
     #[inline]
     pub fn is_whole(&self) -> bool {
         self.first && self.last && self.offset == 0 && self.length as usize == self.payload.len()
     }
 
-    /// Copies the packet at `head` out of a ring of `size` bytes, of which `available` are packets, by
-    /// `read` of bytes at a place in the ring; its payload goes to the start of `payload`. `None` when the
-    /// packet does not end inside those.
+    /// Copies the packet at `head` out of a ring of `size` bytes, of which `available` are packets, by `read` of bytes
+    /// at a place in the ring; its payload goes to the start of `payload`. `None` when the packet does not end inside.
     #[inline(always)]
     pub fn read(
         size: usize,
@@ -170,7 +169,7 @@ impl<P: Platform> ReceptionFifo<P> {
         })
     }
 
-    /// Disables the FIFO: the node refuses packets from now on. Those that are there can still be taken.
+    /// Disables the FIFO: the node refuses packets from now on. Packets in the ring can still be taken.
     pub fn disable(&mut self, node: &mut Node<Bus<P>>) -> Result<(), Fault> {
         node.close_reception(self.id)
             .map_err(|cause| Error::SetUp {
@@ -188,7 +187,7 @@ impl<P: Platform> ReceptionFifo<P> {
         }
     }
 
-    /// Reads TAIL and says how many bytes of packets there are.
+    /// Reads TAIL; returns the available bytes of packets.
     #[inline(always)]
     pub fn poll(&mut self, platform: &P) -> Result<usize, Fault> {
         let Some(ring) = &self.ring else {
@@ -196,7 +195,7 @@ impl<P: Platform> ReceptionFifo<P> {
         };
         let value = registers::read_within(platform, self.tail_register)?;
         if value == u64::from(self.head) {
-            // All that has come has been taken: mostly.
+            // The usual case: all packets have been taken.
             self.tail = self.head;
             return Ok(0);
         }
@@ -221,7 +220,7 @@ impl<P: Platform> ReceptionFifo<P> {
         Ok(available)
     }
 
-    /// Bytes of packets that the last [`poll`](Self::poll) saw and that have not been taken.
+    /// Bytes of packets of the last [`poll`](Self::poll) that have not been taken.
     #[inline(always)]
     pub fn available(&self) -> usize {
         self.tail.wrapping_sub(self.head) as usize
@@ -277,7 +276,8 @@ impl<P: Platform> ReceptionFifo<P> {
     /// the payload, how many.
     ///
     /// # Errors
-    /// When the bytes in the ring are no packet. Everything seen is then given up, since the next packet cannot be found.
+    /// When the bytes in the ring are not a packet. All available packets are then given up, since the next one cannot
+    /// be found.
     #[inline(always)]
     fn take_with(
         &mut self,
@@ -326,7 +326,7 @@ impl<P: Platform> ReceptionFifo<P> {
         })
     }
 
-    /// Gives up everything that has been seen: it ends inside a packet.
+    /// Gives up the available packets: they end inside a packet.
     #[cold]
     fn cut(&mut self) -> Fault {
         self.head = self.tail;
@@ -363,8 +363,8 @@ impl<P: Platform> ReceptionFifo<P> {
         Ok(())
     }
 
-    /// Tells the hardware how far the ring has been consumed, when that is a quarter of it: senders need not wait for room,
-    /// and most packets cost no access.
+    /// Publishes HEAD after each consumed quarter of the ring: senders need not wait for room, and most packets cost no
+    /// access.
     ///
     /// # Errors
     /// Errors of the bus.
@@ -381,8 +381,7 @@ impl<P: Platform> ReceptionFifo<P> {
 }
 
 impl<P: Platform> Drop for ReceptionFifo<P> {
-    /// A FIFO that was not closed at rest may still be written by the DMA engine: its ring is leaked rather
-    /// than given to somebody else.
+    /// The DMA engine may still write to a FIFO that was not closed at rest: its ring is leaked rather than reused.
     fn drop(&mut self) {
         if let Some(ring) = self.ring.take() {
             core::mem::forget(ring);

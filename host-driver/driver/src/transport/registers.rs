@@ -31,13 +31,13 @@ pub(crate) fn write<P: Platform>(
     Ok(platform.write_reg(register.address, value)?)
 }
 
-/// Reads a register in an operation whose charge has the access in it.
+/// Reads a register in an operation whose charge includes the access.
 #[inline(always)]
 pub(crate) fn read_within<P: Platform>(platform: &P, register: Register) -> Result<u64, Fault> {
     Ok(platform.read_reg(register.address)?)
 }
 
-/// Writes a register in an operation whose charge has the access in it.
+/// Writes a register in an operation whose charge includes the access.
 #[inline(always)]
 pub(crate) fn write_within<P: Platform>(
     platform: &P,
@@ -55,8 +55,8 @@ pub(crate) fn coord<P: Platform>(platform: &P) -> Result<Coord, Error> {
     Ok(Coord(core::array::from_fn(field)))
 }
 
-/// Whether injection FIFO `fifo` has halted at a descriptor that the DMA engine refuses, and why: the code,
-/// if it is none that is known. `None` also while the reason is not there yet: the error event follows.
+/// The reason why injection FIFO `fifo` has halted at a refused descriptor, or its code if it is unknown. `None` also
+/// while the reason is not available yet: the error event follows.
 pub(crate) fn injection_halt<P: Platform>(
     platform: &P,
     fifo: u16,

@@ -1,5 +1,5 @@
-//! The remote-get injection FIFO of a context: others' gets from this context fill it, and the DMA engine
-//! alone empties it (CT-4).
+//! The remote-get injection FIFO of a context: gets of peers from this context fill it, and the DMA engine empties it
+//! (CT-4).
 
 use gyre_firmware::{InjectionConfig, Node, Register};
 use gyre_layout::{DESCRIPTOR_BYTES, Descriptor, ErrorReason};
@@ -18,7 +18,7 @@ pub(crate) struct RemoteGetFifo<P: Platform> {
 
 /// A descriptor that came by remote get and was refused.
 pub(crate) struct Refused {
-    /// The descriptor, unless its bytes are none.
+    /// The descriptor, unless its bytes are malformed.
     pub descriptor: Option<Descriptor>,
     pub reason: Result<ErrorReason, u8>,
 }
@@ -56,7 +56,7 @@ impl<P: Platform> RemoteGetFifo<P> {
         self.id
     }
 
-    /// Disables the FIFO, and frees its ring unless something may still be on its way there (`in_use`).
+    /// Disables the FIFO, and frees its ring unless descriptors may still be on their way there (`in_use`).
     pub fn close(&mut self, node: &mut Node<Bus<P>>, in_use: bool) -> Result<(), Fault> {
         node.close_injection(self.id)
             .map_err(|cause| Error::SetUp {
@@ -91,8 +91,7 @@ impl<P: Platform> RemoteGetFifo<P> {
 }
 
 impl<P: Platform> Drop for RemoteGetFifo<P> {
-    /// A FIFO that was not closed at rest may still be filled: its ring is leaked rather than given to somebody
-    /// else.
+    /// Peers may still fill a FIFO that was not closed at rest: its ring is leaked rather than reused.
     fn drop(&mut self) {
         if let Some(ring) = self.ring.take() {
             core::mem::forget(ring);

@@ -1,10 +1,10 @@
 //! Communication of the processes of a client on one node, in the node's shared memory (HW-7).
 //!
-//! * The endpoint table, one segment for each client: which contexts are open on the node, with their
+//! * The endpoint table, one segment for each client: the open contexts on the node, with their
 //!   resources. All processes read it; a context writes its entry when it is created and destroyed.
-//! * A ring of packets for each context, a segment of its own, when the client's messages on the node go
-//!   through shared memory. Any context of the node writes to it, under the segment's lock; its context
-//!   alone reads it, without.
+//! * A ring of packets for each context, in a segment for each, when the client's messages on the node go through
+//!   shared memory. Any context of the node writes to it, under the segment's lock; its context alone reads it,
+//!   without.
 
 pub(crate) mod lane;
 pub(crate) mod ring;

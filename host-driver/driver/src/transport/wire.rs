@@ -14,7 +14,7 @@ pub(crate) const FIRST_CONTROL: u8 = 224;
 /// Most bytes of a header of a send, so that every protocol carries it in its first packet.
 pub const MAX_HEADER: usize = 448;
 
-/// The payload of a message of the driver's own: short ones, and those of one descriptor, without memory of their own.
+/// The payload of a control message: inline up to the size of a descriptor.
 pub(crate) type Bytes = SmallVec<[u8; DESCRIPTOR_BYTES]>;
 
 /// Dispatch identifiers of control messages.
@@ -28,7 +28,7 @@ pub(crate) enum ControlMessage {
     Rts = 226,
     /// Acknowledgements: cookies of 4 bytes, 1 to 120 of them.
     Ack = 227,
-    /// [`PutSync`]: asks when the puts before it are in memory.
+    /// [`PutSync`]: requests an acknowledgement when the puts before it are in memory.
     PutSync = 228,
     /// [`Fence`] (FN-3).
     Fence = 229,
@@ -41,13 +41,13 @@ pub(crate) enum ControlMessage {
     PathAck = 232,
     /// [`Refused`]: instead of an acknowledgement.
     Refused = 233,
-    /// [`MessagesRefused`]: of messages that will never be answered.
+    /// [`MessagesRefused`]: messages that will get no response were refused.
     MessagesRefused = 234,
     /// [`FlowRequest`]. It may come between any two packets of its origin.
     FlowRequest = 235,
-    /// [`FlowGrant`]. So may it.
+    /// [`FlowGrant`]. It may come between any two packets of its origin, too.
     FlowGrant = 236,
-    /// [`PutNotice`]: asks that the target be told when the puts before it are in memory.
+    /// [`PutNotice`]: requests a callback at the target when the puts before it are in memory.
     PutNotice = 237,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct WireError {
     pub expected: &'static str,
 }
 
-/// A field of a message: its bytes stand little-endian and unaligned.
+/// A field of a message: little-endian and unaligned.
 pub(crate) trait Field: Copy {
     /// Its bytes.
     type Wire: FromBytes
@@ -154,7 +154,7 @@ pub(crate) fn cut(
     }
 }
 
-/// Declares a message by its fields, in the order in which they stand.
+/// Declares a message by its fields, in their order.
 macro_rules! message {
     ($(#[$doc:meta])* $name:ident, $text:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }) => {
         $(#[$doc])*
@@ -166,7 +166,7 @@ macro_rules! message {
         const _: () = {
             use $crate::transport::wire::{Bytes, Field, Fields, WireError, cut};
 
-            /// The fields as they stand.
+            /// The fields in their layout.
             #[derive(
                 zerocopy::FromBytes,
                 zerocopy::IntoBytes,
@@ -218,8 +218,8 @@ macro_rules! message {
 pub(crate) use message;
 
 message! {
-    /// An eager message that needs more than its packet header says. The header follows, then the data
-    /// if the packet has room for all of it; else the next message of the flow is [`ControlMessage::Data`].
+    /// An eager message that needs more fields than its packet header has. The header follows, then the data if the
+    /// packet has room for all of it; else the next message of the flow is [`ControlMessage::Data`].
     Headed, "headed message" {
         /// To be acknowledged, or 0.
         cookie: u32,
@@ -251,7 +251,7 @@ message! {
 }
 
 message! {
-    /// Asks for an acknowledgement once the puts of the flow before it are in memory.
+    /// Requests an acknowledgement once the puts of the flow before it are in memory.
     PutSync, "put synchronisation" {
         /// To be acknowledged.
         cookie: u32,
@@ -261,7 +261,8 @@ message! {
 }
 
 message! {
-    /// Has the target told of a put once the puts of the flow before this are in memory; then it acknowledges that.
+    /// Requests a callback at the target once the puts of the flow before it are in memory, and an acknowledgement
+    /// then.
     PutNotice, "put notice" {
         /// To be acknowledged.
         cookie: u32,
@@ -324,14 +325,14 @@ message! {
 impl FenceAck {
     /// Everything has completed.
     pub const DONE: u8 = 0;
-    /// The target could not find out.
+    /// The target could not determine the outcome.
     pub const FAILED: u8 = 1;
     /// Puts before the fence were refused.
     pub const REFUSED: u8 = 2;
 }
 
 message! {
-    /// A put was refused where it should have landed, or the data of a message could not be fetched.
+    /// A put was refused at its target, or the data of a message could not be fetched.
     Refused, "refusal" {
         /// Cookie of the put or message.
         cookie: u32,
@@ -354,16 +355,16 @@ message! {
         get: u32,
         /// Reason code.
         reason: u8,
-        /// Process that was asked, on the sender's node.
+        /// Process that was to serve the get, on the sender's node.
         process: u8,
-        /// Context that was asked.
+        /// Context that was to serve the get.
         context: u8,
     }
 }
 
 impl GetFailed {
-    /// Added to the word of a counter, which packs slot, 10 bits, and index: of a read-modify-write, perhaps of
-    /// somebody else.
+    /// Added to the word of a counter, which packs slot, 10 bits, and index, of a read-modify-write that may belong to
+    /// another context.
     pub const BY_COUNTER: u32 = 1 << 31;
 }
 
@@ -384,9 +385,9 @@ message! {
 impl MessagesRefused {
     /// Messages of the driver.
     pub const CONTROL: u8 = 0;
-    /// Messages of the user's, of which nothing waits for an answer, among them.
+    /// Messages of the user's without a response are among them.
     pub const PLAIN: u8 = 1;
-    /// The node does not know whose messages and gets it has refused, and the context is not open.
+    /// The node does not know the origins of the refused messages and gets, and the context is not open.
     pub const UNKNOWN: u8 = 2;
 }
 
@@ -403,13 +404,13 @@ message! {
 }
 
 message! {
-    /// Answers [`FlowRequest`].
+    /// Response to [`FlowRequest`].
     FlowGrant, "flow grant" {
-        /// As it was asked.
+        /// As in the request.
         vclass: u8,
-        /// As it was asked.
+        /// As in the request.
         flow: u8,
-        /// As it was asked.
+        /// As in the request.
         requested_at: u64,
         /// Number of the flow at the sender's node, or [`FlowGrant::NONE`].
         number: u8,
@@ -440,7 +441,7 @@ impl Rts {
     }
 }
 
-/// Splits the header off what follows the fields of a message.
+/// Splits the header off the bytes behind the fields of a message.
 fn split_header<'a>(
     message: &'static str,
     rest: &'a [u8],

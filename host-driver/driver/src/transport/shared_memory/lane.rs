@@ -1,5 +1,4 @@
-//! The messages of a context to contexts of its node that go through shared memory: what an injection
-//! FIFO's lane is to the network.
+//! Messages of a context to contexts of its node through shared memory: the counterpart of an injection FIFO.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -36,7 +35,7 @@ impl<P: Platform> Message<P> {
     }
 }
 
-/// One of the contexts of the node that has been sent to.
+/// A context of the node that has been sent to.
 struct Peer<P: Platform> {
     endpoint: Endpoint,
     fifo: u16,
@@ -44,7 +43,7 @@ struct Peer<P: Platform> {
     waiting: VecDeque<Message<P>>,
     /// Bytes of the first waiting message that are in the ring; `None` when none of its packets are.
     sent: Option<usize>,
-    /// There was no room for the next packet when it was last tried.
+    /// There was no room for the next packet at the last try.
     full: bool,
 }
 
@@ -52,7 +51,7 @@ struct Peer<P: Platform> {
 pub(crate) struct SharedLane<P: Platform> {
     table: Arc<EndpointTable<P>>,
     layout: Arc<ClientLayout>,
-    /// The context's own wake group.
+    /// The wake group of the context.
     group: u8,
     peers: BTreeMap<u16, Peer<P>>,
 }
@@ -68,7 +67,7 @@ impl<P: Platform> SharedLane<P> {
         }
     }
 
-    /// Messages that are not wholly in a ring.
+    /// Messages that are not completely in a ring.
     pub fn waiting(&self) -> usize {
         self.peers.values().map(|peer| peer.waiting.len()).sum()
     }
@@ -92,8 +91,8 @@ impl<P: Platform> SharedLane<P> {
         peer.waiting.push_back(message);
     }
 
-    /// Writes waiting messages to the rings as far as there is room. Those that are wholly there, or that
-    /// have failed, go to `completed`. Returns how many those are.
+    /// Writes waiting messages to the rings as far as there is room. Complete and failed messages go to `completed`.
+    /// Returns how many.
     pub fn start(&mut self, platform: &P, completed: &mut Vec<Completed>) -> usize {
         let before = completed.len();
         for (&index, peer) in &mut self.peers {
@@ -153,7 +152,7 @@ impl<P: Platform> SharedLane<P> {
                     Err(error) => peer.end(Err(error), completed),
                     Ok(Pushed::Closed) => {
                         peer.ring = None;
-                        // Its first packets went to a context that is gone.
+                        // Its first packets went to a destroyed context.
                         if peer.sent.is_some() {
                             peer.fail(completed);
                         }
@@ -191,7 +190,7 @@ impl<P: Platform> Peer<P> {
         }
     }
 
-    /// Ends the first waiting message because there is no context that would take it.
+    /// Ends the first waiting message, whose context does not exist.
     fn fail(&mut self, completed: &mut Vec<Completed>) {
         let error = Error::ContextNotOpen {
             task: self.endpoint.task,

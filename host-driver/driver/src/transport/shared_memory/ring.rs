@@ -1,5 +1,5 @@
-//! The ring of packets through which the contexts of a node reach one of them: what a reception FIFO is to
-//! the network, and in the same format.
+//! The ring of packets through which the contexts of a node reach one of them: the counterpart of a reception FIFO, in
+//! the same format.
 
 use gyre_layout::{HEADER_BYTES, Header, MAX_PAYLOAD_BYTES, packet_bytes};
 
@@ -9,8 +9,8 @@ use crate::error::{Error, Fault};
 use crate::platform::{Platform, PlatformLock, SharedSegment};
 use crate::transport::reception::Packet;
 
-/// Words of a ring: how often it has been opened and closed (odd: it is open), bytes consumed and
-/// written modulo 2^32, and the wake groups of contexts that wait for room, a bit each.
+/// Words of a ring: how often it has been opened and closed (odd: it is open), bytes consumed and written modulo 2^32,
+/// and the wake groups of contexts that wait for room, one bit each.
 const STATE: usize = 0;
 const HEAD: usize = 4;
 const TAIL: usize = 8;
@@ -18,14 +18,14 @@ const WAITING: usize = 12;
 /// First byte of the packets.
 const PACKETS: usize = 64;
 
-/// A context's own ring, which it alone reads.
+/// The ring of a context, which only that context reads.
 pub(crate) struct Inbox<P: Platform> {
     segment: P::Segment,
     /// Reception FIFO of the context, for errors.
     fifo: u16,
     size: usize,
     head: u32,
-    /// Value of HEAD that the others know.
+    /// Value of HEAD that the writers know.
     published: u32,
     /// Value of TAIL as last read.
     tail: u32,
@@ -63,7 +63,7 @@ impl<P: Platform> Inbox<P> {
         })
     }
 
-    /// Closes the ring: who waits for room is woken to find out. Packets that are in it can still be [taken](Self::next).
+    /// Closes the ring and wakes contexts that wait for room. Packets in the ring can still be [taken](Self::next).
     pub fn close(&mut self, platform: &P) -> Result<(), Fault> {
         platform.charge(Op::Lock, 2);
         self.segment.lock();
@@ -80,7 +80,7 @@ impl<P: Platform> Inbox<P> {
         Ok(())
     }
 
-    /// Reads TAIL, and says whether there are packets.
+    /// Reads TAIL; returns whether there are packets.
     pub fn poll(&mut self, platform: &P) -> Result<bool, Fault> {
         platform.charge(Op::Counter, 1);
         let [tail] = self.segment.read_words(TAIL)?;
@@ -92,7 +92,7 @@ impl<P: Platform> Inbox<P> {
     /// start of `payload`.
     ///
     /// # Errors
-    /// When the bytes in the ring are no packet. Everything seen is then given up.
+    /// When the bytes in the ring are not a packet. All available packets are then given up.
     pub fn next<'a>(
         &mut self,
         platform: &P,
@@ -127,7 +127,7 @@ impl<P: Platform> Inbox<P> {
         Ok(Some(packet))
     }
 
-    /// Tells the others how far the ring has been consumed, and wakes those that wait for room.
+    /// Publishes HEAD, and wakes contexts that wait for room.
     pub fn give_back(&mut self, platform: &P) -> Result<(), Fault> {
         if self.published == self.head {
             return Ok(());
@@ -240,7 +240,7 @@ impl<P: Platform> Outbox<P> {
         }
         if is_full(head, tail) {
             segment.write_words(WAITING, [waiting | 1 << own])?;
-            // The context may have made room, and looked for senders that wait, just before.
+            // The context may have made room, and looked for waiting senders, just before.
             [head] = segment.read_words(HEAD)?;
             if is_full(head, tail) {
                 return Ok(Pushed::Full);

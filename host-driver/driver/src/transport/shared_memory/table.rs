@@ -23,15 +23,15 @@ impl<P: Platform> EndpointTable<P> {
     /// Finds the table of the client of that `layout`, or makes it.
     ///
     /// # Errors
-    /// [`Error::Segment`]; [`Error::Config`] when a process of the node has created the client with
-    /// other values of what they must agree on.
+    /// [`Error::Segment`]; [`Error::Config`] when a process of the node has created the client with different values of
+    /// the common settings.
     pub fn open(platform: &P, layout: &ClientLayout) -> Result<Self, Error> {
         let config = &layout.config;
         let entries = layout.contexts_here();
         let bytes = HEADER_BYTES + usize::from(entries) * ENTRY_BYTES;
         platform.charge(Op::Allocate, 1);
         let segment = platform.share(segment_number(config.id, 0), bytes)?;
-        // 1: somebody has written the rest, on which the client's processes of the node must agree.
+        // 1: the rest has been written, on which the client's processes of the node must agree.
         let mine = [
             1,
             u32::from(config.contexts),
@@ -105,7 +105,7 @@ impl<P: Platform> EndpointTable<P> {
             remote_get,
             reception,
         ] = entry;
-        // As `announce` has written them: each fits its type.
+        // Written by `announce`: each fits its type.
         Ok((open != 0).then_some(ContextInfo {
             endpoint: Endpoint {
                 client: self.client,
