@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ep3_a_done_callback_is_taken_once_and_a_slot_serves_again() {
+    fn ep3_a_done_callback_is_taken_once_and_its_slot_reused() {
         let mut table = DoneTable::new();
         let first = table.insert('a');
         assert_eq!(table.take(first), Some('a'));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn ep3_what_is_left_is_taken_in_the_order_inserted() {
+    fn ep3_remaining_callbacks_are_taken_in_insertion_order() {
         let mut table = DoneTable::new();
         let ids: Vec<DoneId> = "abcd".chars().map(|c| table.insert(c)).collect();
         assert_eq!(table.take(ids[1]), Some('b'));

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn hw4_ep14_dynamic_ways_begin_with_the_dimension_and_direction_chosen() {
+    fn hw4_ep14_dynamic_paths_begin_in_the_chosen_direction() {
         let (here, network) = routes([0, 1], [4, 4], true);
         let to = Coord([2, 0, 0, 0, 0]);
         let choices = network.choices(here, to);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn ak4_ways_go_in_dimension_order_and_the_shorter_way_round() {
+    fn ak4_paths_follow_dimension_order_and_the_shorter_way() {
         let ring = routes([1, 1], [5, 4], true);
         assert_eq!(way(&ring, [1, 1]), [] as [[u8; 2]; 0]);
         assert_eq!(way(&ring, [4, 2]), [[0, 1], [4, 1], [4, 2]]);

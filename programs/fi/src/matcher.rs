@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn x6_receives_are_taken_in_the_order_of_their_posts_by_source_tag_and_mask() {
+    fn x6_receives_match_in_post_order_by_source_tag_and_mask() {
         let mut matcher = Matcher::default();
         let of_task_2 = Pattern {
             source: Some((TaskId(2), 0)),
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn x6_messages_without_a_receive_are_taken_in_the_order_in_which_they_came() {
+    fn x6_unexpected_messages_match_in_order_of_arrival() {
         let mut matcher = Matcher::default();
         for tag in [1, 2, 3] {
             matcher.keep(envelope(0, tag, 4), here(4));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn x6_a_message_that_is_still_coming_ends_at_the_receive_posted_meanwhile() {
+    fn x6_an_arriving_message_ends_at_a_later_receive() {
         let mut matcher = Matcher::default();
         let first = matcher.keep(envelope(0, 1, 4), Body::Coming);
         let second = matcher.keep(envelope(0, 1, 4), Body::Coming);
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn x6_a_claimed_message_is_of_who_has_claimed_it() {
+    fn x6_a_claimed_message_goes_only_to_its_claim() {
         let mut matcher = Matcher::default();
         matcher.keep(envelope(0, 1, 4), here(4));
         matcher.claim(&any(1, 0), 5);
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn x6_a_multi_receive_buffer_is_given_back_when_its_last_message_has_ended() {
+    fn x6_a_multi_receive_buffer_ends_with_its_last_message() {
         let mut matcher = Matcher::default();
         let left = Piece {
             address: 0x1000,

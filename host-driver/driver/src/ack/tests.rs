@@ -50,7 +50,7 @@ fn plain(packets: &[AckPacket]) -> Vec<(u32, Vec<u32>)> {
 }
 
 #[test]
-fn ak1_threshold_iterations_after_the_last_arrival_all_are_processed() {
+fn ak1_all_are_processed_threshold_iterations_after_an_arrival() {
     let mut acks = dispatcher(config(AckMethod::Threshold, 3));
     acks.enqueue(peer(1), 10);
     // The iteration that sees it counts as the first.
@@ -62,7 +62,7 @@ fn ak1_threshold_iterations_after_the_last_arrival_all_are_processed() {
 }
 
 #[test]
-fn ak1_a_new_message_resets_the_counter_and_puts_all_off() {
+fn ak1_a_new_message_resets_the_counter() {
     let mut acks = dispatcher(config(AckMethod::Threshold, 3));
     for cookie in 0..50 {
         acks.enqueue(peer(1), cookie);
@@ -77,7 +77,7 @@ fn ak1_a_new_message_resets_the_counter_and_puts_all_off() {
 }
 
 #[test]
-fn ak1_several_arrivals_between_two_iterations_reset_the_counter_once() {
+fn ak1_several_arrivals_in_an_iteration_reset_once() {
     let mut acks = dispatcher(config(AckMethod::Coalesce, 2));
     acks.enqueue(peer(1), 0);
     acks.enqueue(peer(2), 0);
@@ -87,7 +87,7 @@ fn ak1_several_arrivals_between_two_iterations_reset_the_counter_once() {
 }
 
 #[test]
-fn ak2_each_message_gets_a_packet_and_moves_to_the_processed_queue_by_its_links() {
+fn ak2_each_message_gets_a_packet_and_is_processed() {
     let mut acks = dispatcher(config(AckMethod::Threshold, 1));
     for cookie in 0..4 {
         acks.enqueue(peer(cookie % 2), cookie);
@@ -108,7 +108,7 @@ fn ak2_each_message_gets_a_packet_and_moves_to_the_processed_queue_by_its_links(
 }
 
 #[test]
-fn ak2_slots_of_processed_messages_are_used_again_oldest_first() {
+fn ak2_slots_of_processed_messages_are_reused_oldest_first() {
     let mut acks = dispatcher(config(AckMethod::Coalesce, 1));
     for round in 0..100 {
         for cookie in 0..5 {
@@ -154,7 +154,7 @@ fn ak3_more_messages_than_a_packet_can_name_make_another() {
 }
 
 #[test]
-fn ak4_the_arrival_that_completes_a_group_acknowledges_it_and_leaves_the_counter() {
+fn ak4_a_complete_group_is_acknowledged_without_counter_reset() {
     let mut acks = dispatcher(on_arrival(3, 4, 100));
     acks.enqueue(peer(2), 20);
     for cookie in 0..3 {
@@ -185,7 +185,7 @@ fn ak4_an_arrival_that_joins_nothing_resets_the_counter() {
 }
 
 #[test]
-fn ak4_no_message_waits_longer_than_the_maximum_age_under_traffic_without_pause() {
+fn ak4_no_message_waits_longer_than_the_maximum_age() {
     let mut acks = dispatcher(on_arrival(3, 16, 10));
     acks.enqueue(peer(1), 7);
     let mut waited = 0;
@@ -230,7 +230,7 @@ fn ak5_threshold_and_rules_come_from_configuration() {
 }
 
 #[test]
-fn ak5_flush_acknowledges_one_peer_and_flush_all_everything() {
+fn ak5_flush_acknowledges_one_peer_and_flush_all_every_peer() {
     for method in [
         AckMethod::Immediate,
         AckMethod::Threshold,
@@ -262,7 +262,7 @@ fn ak5_flush_acknowledges_one_peer_and_flush_all_everything() {
 }
 
 #[test]
-fn ak6_one_packet_for_each_message_is_what_immediate_does() {
+fn ak6_immediate_sends_one_packet_for_each_message() {
     let mut acks = dispatcher(AckConfig::immediate());
     for cookie in 0..7 {
         acks.enqueue(peer(1), cookie);
@@ -309,7 +309,7 @@ fn closed_loop(config: AckConfig, window: u32, messages: u32, mut random: u64) -
 }
 
 #[test]
-fn ak6_heavy_load_needs_at_least_8_times_fewer_packets_with_the_default_rules() {
+fn ak6_default_rules_need_8_times_fewer_packets_under_load() {
     for seed in 1..10 {
         let on = closed_loop(AckConfig::default(), 64, 1024, seed);
         let off = closed_loop(AckConfig::immediate(), 64, 1024, seed);
@@ -542,7 +542,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
     #[test]
-    fn ak5_the_dispatcher_is_the_reference_and_nothing_is_lost_or_doubled(
+    fn ak5_the_dispatcher_equals_the_reference(
         config in any_config(),
         steps in proptest::collection::vec(step(), 1..300),
     ) {

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn ct3_the_buffer_of_a_payload_is_used_again() {
+    fn ct3_the_buffer_of_a_payload_is_reused() {
         let account = Arc::new(Account::default());
         assert!(account.add(3, 3).is_ok());
         let data = vec![1, 2, 3];

@@ -142,7 +142,7 @@ impl<P: Platform> Opened<P> {
             self.reception.take(),
             self.counters.take(),
         ) else {
-            unreachable!("all of them have been opened above");
+            unreachable!("all FIFOs are open");
         };
         Ok(Engine {
             io: Io::new(&core, lanes, shared, flows, events),

@@ -62,7 +62,7 @@ mod tests {
     use crate::task::TaskId;
 
     #[test]
-    fn ep4_endpoints_are_found_again_however_many_share_a_place() {
+    fn ep4_endpoints_that_share_a_place_are_found() {
         let node = PackedCoord::try_from(Coord([1, 2, 3, 0, 0])).expect("inside");
         let origin = |process: u32| PacketOrigin::of(node, process << 16);
         let endpoint = |process: u32| Endpoint {

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn ct1_x5_a_group_is_of_tasks_of_the_client_each_once() {
+    fn ct1_x5_unknown_and_double_tasks_of_a_group_are_refused() {
         let known = TaskMap::new([Coord([0; 5]); 4]).expect("few tasks");
         let refused = |tasks: &[u32]| {
             let tasks: Vec<_> = tasks.iter().copied().map(TaskId).collect();

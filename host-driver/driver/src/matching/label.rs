@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ct1_numbers_of_communicators_come_back_whatever_their_width() {
+    fn ct1_communicator_numbers_of_each_width_round_trip() {
         for comm in [0, 1, 254, 255, 256, 0xffff, u32::MAX] {
             let label = Label { comm, tag: 7 };
             let mut payload = label.wide().map_or_else(Vec::new, Vec::from);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn ct1_x5_numbers_that_are_cut_or_need_no_field_are_refused() {
+    fn ct1_x5_cut_or_needless_number_fields_are_refused() {
         let value = |payload: &[u8]| {
             let error = Label::decode("message", WIDE, payload).expect_err("refused");
             (error.field, error.value)

@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ct1_outcomes_are_used_again_when_nobody_has_them_and_never_before() {
+    fn ct1_outcomes_are_reused_only_without_handles() {
         let mut outcomes = Outcomes::<u32>::new();
         let first = outcomes.take();
         let second = outcomes.take();

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn fn1_x5_a_fence_tells_of_a_put_before_it_when_puts_behind_it_end_first() {
+    fn fn1_x5_a_fence_reports_a_put_before_it_after_later_puts() {
         let mut puts = RefusedPuts::default();
         // Number 2 is a fence's.
         for number in [1, 3] {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn fn1_x5_refused_puts_without_a_fence_between_them_are_kept_as_one() {
+    fn fn1_x5_refused_puts_between_fences_share_an_entry() {
         let mut puts = RefusedPuts::default();
         for number in (0..).map(put).take(100) {
             if !number.get().is_multiple_of(3) {

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn fn1_fn2_puts_to_one_endpoint_are_over_when_a_fence_behind_the_last_is_answered() {
+    fn fn1_fn2_an_answered_fence_ends_puts_to_one_endpoint() {
         let mut puts = PutsUnderWay::new();
         assert_eq!(concern(&puts), [false; 2]);
         puts.start(peer(1));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn fn1_x5_a_fence_without_an_answer_says_nothing_of_puts() {
+    fn fn1_x5_an_unanswered_fence_ends_no_puts() {
         let mut puts = PutsUnderWay::new();
         puts.start(peer(1));
         puts.fence(peer(1), 1);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn fn2_fn6_puts_to_several_endpoints_are_over_when_a_fence_of_all_has_ended() {
+    fn fn2_fn6_a_fence_of_all_ends_puts_to_several_endpoints() {
         let mut puts = PutsUnderWay::new();
         for task in [1, 3] {
             puts.start(peer(task));

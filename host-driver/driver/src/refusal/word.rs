@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn x5_numbers_wrap_and_are_compared_over_the_end() {
+    fn x5_numbers_are_compared_across_the_wrap() {
         let put = PutNumber::synchronised;
         assert_eq!(put(PUTS - 1).next(), put(0));
         assert_eq!(put(PUTS), put(0));

@@ -539,7 +539,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fn6_records_are_found_by_number_when_numbers_begin_again() {
+    fn fn6_records_are_found_by_number_after_a_wrap() {
         // The older of two is inserted behind the newer one, as a fence of all endpoints is.
         for first in [1, u32::MAX - 2, u32::MAX] {
             let number = |n: u32| first.wrapping_add(n);

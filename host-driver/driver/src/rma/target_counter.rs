@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ep16_x5_remote_counters_round_trip_and_wrong_ones_are_refused() {
+    fn ep16_x5_remote_counters_round_trip_or_are_refused() {
         let counter = RemoteCounter {
             task: TaskId(0x0403_0201),
             slot: 0x0305,

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ep1_envelope_fields_stand_where_the_format_says() {
+    fn ep1_envelope_fields_have_their_bits() {
         let envelope = Envelope {
             dispatch: 0x11,
             process: 0x22,

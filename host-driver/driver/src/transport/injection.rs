@@ -183,7 +183,7 @@ impl<P: Platform> Outgoing<P> {
         }
         match &mut self.order {
             Order::Other(descriptor) => descriptor,
-            _ => unreachable!("it has been made a descriptor"),
+            _ => unreachable!("the order is a descriptor now"),
         }
     }
 }

@@ -226,7 +226,7 @@ impl<P: Platform> Lanes<P> {
     fn take(&self) -> ExclusiveGuard<'_, Fifos<P>> {
         match try_take(&self.fifos) {
             Some(fifos) => fifos,
-            None => unreachable!("the lock of the platform has let two threads in"),
+            None => unreachable!("the platform lock admitted two threads"),
         }
     }
 

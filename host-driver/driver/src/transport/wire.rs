@@ -538,7 +538,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fn3_messages_round_trip_and_stand_where_the_table_says() {
+    fn fn3_control_messages_round_trip_in_their_layout() {
         let rts = Rts {
             cookie: 0x0403_0201,
             length: 0x0807_0605,
@@ -590,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn ak4_x5_a_path_acknowledgement_gives_a_recipient_its_cookies_alone() {
+    fn ak4_x5_a_path_acknowledgement_decodes_to_own_cookies() {
         let recipients = [(TaskId(7), &[1, 2][..]), (TaskId(9), &[3])];
         let bytes = encode_path_ack(recipients.into_iter());
         assert_eq!(bytes.len(), 4 * (2 * PATH_ACK_ENTRY_WORDS + 3));

@@ -111,7 +111,7 @@ impl Platform for Nowhere {
 }
 
 #[test]
-fn x5_operations_that_were_not_started_are_forgotten_and_no_others() {
+fn x5_only_operations_not_started_are_forgotten() {
     let mut ends = DoneTable::new();
     let [lost, local, remote, other] = [(); 4].map(|()| ends.insert(()));
     let mut table = CookieTable::<Nowhere>::new();

@@ -35,7 +35,7 @@ fn recipients(packets: &[AckPacket]) -> Vec<Vec<(u32, Vec<u32>)>> {
 }
 
 #[test]
-fn ak4_recipients_on_one_path_are_acknowledged_by_one_packet_to_the_farthest() {
+fn ak4_one_packet_to_the_farthest_acknowledges_a_path() {
     let mut acks = on_lines(path_rule(2, 100, 100));
     for (task, cookie) in [(2, 20), (3, 30), (101, 1), (1, 10), (2, 21)] {
         acks.enqueue(peer(task), cookie);
@@ -56,7 +56,7 @@ fn ak4_recipients_on_one_path_are_acknowledged_by_one_packet_to_the_farthest() {
 }
 
 #[test]
-fn ak4_nobody_gets_a_copy_to_whom_nothing_is_owed() {
+fn ak4_copies_go_only_to_owed_recipients() {
     let mut acks = on_lines(path_rule(1, 100, 100));
     // Node 3 has no recipient: what lies behind it goes alone.
     for task in [1, 2, 4, 5] {
@@ -73,7 +73,7 @@ fn ak4_nobody_gets_a_copy_to_whom_nothing_is_owed() {
 }
 
 #[test]
-fn ak4_the_arrival_that_completes_a_path_acknowledges_it_at_once() {
+fn ak4_a_complete_path_is_acknowledged_at_once() {
     let mut acks = on_lines(path_rule(50, 4, 100));
     acks.enqueue(peer(101), 7);
     for task in [1, 2, 3] {
@@ -112,7 +112,7 @@ fn ak4_endpoints_that_share_no_fifo_number_are_not_joined() {
 }
 
 #[test]
-fn ak4_a_packet_names_as_many_as_it_has_room_for_and_the_rest_go_alone() {
+fn ak4_cookies_beyond_a_packet_get_packets_to_one_recipient() {
     let mut acks = on_lines(path_rule(1, 10_000, 100));
     for cookie in 0..100 {
         acks.enqueue(peer(1), cookie);
@@ -138,7 +138,7 @@ fn ak4_a_packet_names_as_many_as_it_has_room_for_and_the_rest_go_alone() {
 }
 
 #[test]
-fn ak4_a_flush_goes_straight_to_its_peer() {
+fn ak4_a_flush_sends_packets_without_copies() {
     let mut acks = on_lines(path_rule(50, 100, 100));
     for task in [1, 2, 3] {
         acks.enqueue(peer(task), task);
@@ -164,7 +164,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn ak4_ak5_by_path_every_message_is_acknowledged_once_and_copies_reach_recipients_alone(
+    fn ak4_ak5_by_path_each_message_is_acknowledged_once(
         threshold in 1..6_u32,
         minimum_group in 1..20_u32,
         maximum_age in 1..30_u32,
