@@ -145,8 +145,8 @@ pub enum Error {
     },
     /// Contexts of a task that cannot live on the given node.
     #[error(
-        "contexts {first}..{end} of {task} cannot live on node {node}: expected at least one, from 1 on, none of \
-         which lives elsewhere, and a node where the task has no process"
+        "contexts {first}..{end} of {task} cannot live on node {node}: expected a range from 1 on without contexts \
+         placed already, and a node where the task has no process"
     )]
     Away {
         /// The task.
@@ -416,7 +416,7 @@ pub enum Error {
         reason: Result<ErrorReason, u8>,
     },
     /// The node of this task refused data of a get: the missing data will not come.
-    #[error("the own node refused data of a get from {peer}")]
+    #[error("this node refused data of a get from {peer}")]
     GetDataRefused {
         /// Task that holds the data.
         peer: TaskId,
