@@ -1,7 +1,7 @@
 //! Place of a node in the machine, and its links.
 
 use gyre_layout::registers::node;
-use gyre_layout::{Coord, LinkState, MAX_DIM};
+use gyre_layout::{Coord, Field, LinkState, MAX_DIM};
 
 use crate::access::{Register, RegisterAccess};
 use crate::error::NodeError;
@@ -73,6 +73,31 @@ impl NetworkConfig {
         tree_links(self.nodes(), self.number())
     }
 
+    /// The registers that hold coordinates, shape, rings and dimension order, with their values.
+    #[must_use]
+    pub fn registers(&self) -> [(Register, u64); 4] {
+        use node::dim_order::{D0, D1, D2, D3, D4};
+        use node::{coord, size};
+        let pack = |fields: [Field; MAX_DIM], values: [u8; MAX_DIM]| {
+            let parts = fields.iter().zip(values);
+            parts.fold(0, |word, (field, value)| word | field.put(value.into()))
+        };
+        let coords = [coord::C0, coord::C1, coord::C2, coord::C3, coord::C4];
+        let sizes = [size::S0, size::S1, size::S2, size::S3, size::S4];
+        let places = [D0, D1, D2, D3, D4];
+        let rings = self
+            .ring
+            .iter()
+            .rev()
+            .fold(0, |word, &ring| word << 1 | u64::from(ring));
+        [
+            (COORD, pack(coords, self.coord.0)),
+            (SIZE, pack(sizes, self.size)),
+            (RING, rings),
+            (DIM_ORDER, pack(places, self.dimension_order)),
+        ]
+    }
+
     fn check<E: core::fmt::Debug + core::fmt::Display>(
         &self,
         dimensions: u8,
@@ -121,17 +146,10 @@ impl<A: RegisterAccess> Node<A> {
     /// register does not keep its value, [`NodeError::Access`].
     pub fn configure_network(&mut self, config: &NetworkConfig) -> Result<(), NodeError<A::Error>> {
         config.check(self.parameters().dimensions)?;
-        let (mut coord, mut size, mut ring, mut order) = (0, 0, 0, 0);
-        for dimension in 0..MAX_DIM {
-            coord |= u64::from(config.coord.0[dimension]) << (6 * dimension);
-            size |= u64::from(config.size[dimension]) << (7 * dimension);
-            ring |= u64::from(config.ring[dimension]) << dimension;
-            order |= u64::from(config.dimension_order[dimension]) << (3 * dimension);
+        for (register, value) in config.registers() {
+            self.write_checked(register, value, u64::MAX)?;
         }
-        self.write_checked(COORD, coord, u64::MAX)?;
-        self.write_checked(SIZE, size, u64::MAX)?;
-        self.write_checked(RING, ring, u64::MAX)?;
-        self.write_checked(DIM_ORDER, order, u64::MAX)
+        Ok(())
     }
 
     /// Enables exactly the links that `config` gives the node. They come up when the neighbours have

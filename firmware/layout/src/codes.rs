@@ -29,6 +29,17 @@ macro_rules! codes {
             }
         }
 
+        impl crate::field::FieldValue for $name {
+            #[inline(always)]
+            fn to_bits(self) -> Result<u64, LayoutError> {
+                Ok(self as u64)
+            }
+            #[inline(always)]
+            fn from_bits(bits: u64) -> Result<Self, LayoutError> {
+                Self::try_from(bits as u8)
+            }
+        }
+
         impl From<$name> for u8 {
             fn from(value: $name) -> u8 {
                 value as u8

@@ -1,15 +1,8 @@
 //! Collectives: what a packet of the collective network says of its operation, in the header's `hint`.
 
-use crate::field::{Packer, bit_fields};
+use crate::field::Packer;
+use crate::fields::coll::{DTYPE, OP, ROUTE};
 use crate::{CollOp, CollType, LayoutError};
-
-bit_fields! {
-    /// Fields of `hint` of a collective, lowest bit first: `coll_t` in SystemVerilog.
-    10 bits;
-    ROUTE "route" 0 +: 4;
-    DTYPE "dtype" 4 +: 3;
-    OP "op" 7 +: 3;
-}
 
 /// Operation of a collective and the route that it takes (HW-5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::field::FieldValue;
 use crate::{LayoutError, MAX_DIM};
 
 /// Position of a node: one coordinate a dimension, 0..64; absent dimensions are 0.
@@ -37,6 +38,17 @@ impl Coord {
     pub fn unpack(packed: u32) -> Self {
         let at = |lsb: u32| (packed >> lsb & 0x3f) as u8;
         Self([at(0), at(6), at(12), at(18), at(24)])
+    }
+}
+
+impl FieldValue for Coord {
+    #[inline(always)]
+    fn to_bits(self) -> Result<u64, LayoutError> {
+        self.pack().map(u64::from)
+    }
+    #[inline(always)]
+    fn from_bits(bits: u64) -> Result<Self, LayoutError> {
+        Ok(Self::unpack(bits as u32))
     }
 }
 

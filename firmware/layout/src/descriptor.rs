@@ -1,49 +1,11 @@
 //! The injection descriptor: 64 bytes in the ring of an injection FIFO.
 
-use crate::field::{Packer, bit_fields, to_bytes, to_words};
+use crate::field::{Packer, members, to_bytes, to_words};
+use crate::fields::descriptor::*;
 use crate::{
     BitField, Collective, Coord, CounterRef, DESCRIPTOR_BYTES, Kind, LayoutError, PackedCoord, Rmw,
     RmwOp, VClass,
 };
-
-bit_fields! {
-    /// Fields of a descriptor, lowest bit first: `desc_t` in SystemVerilog.
-    512 bits;
-    KIND "kind" 0 +: 4;
-    DEPOSIT "deposit" 4 +: 1;
-    DYNAMIC "dynamic_route" 5 +: 1;
-    HINT "hint" 6 +: 10;
-    ORDER "order" 16 +: 3;
-    FLOW_VALID "flow_valid" 19 +: 1;
-    FLOW "flow" 20 +: 3;
-    RSVD5 "rsvd5" 23 +: 8;
-    REMOTE "remote" 31 +: 1;
-    DST "dst" 32 +: 30;
-    VCLASS "vclass" 62 +: 2;
-    LENGTH "length" 64 +: 32;
-    SRC_OFF_HI "src_off_hi" 96 +: 8;
-    RSVD4 "rsvd4" 104 +: 2;
-    SRC_SLOT "src_slot" 106 +: 10;
-    TARGET "target" 116 +: 10;
-    RSVD0 "rsvd0" 126 +: 2;
-    SRC_OFF_LO "src_off_lo" 128 +: 32;
-    CTR_SLOT "ctr_slot" 160 +: 10;
-    CTR_OFFSET "ctr_offset" 170 +: 22;
-    DST_OFF_LO "dst_off_lo" 192 +: 32;
-    DST_OFF_HI "dst_off_hi" 224 +: 8;
-    RSVD1 "rsvd1" 232 +: 23;
-    CTR_VALID "ctr_valid" 255 +: 1;
-    SW0 "sw0" 256 +: 32;
-    SW1 "sw1" 288 +: 32;
-    MSG_ID "msg_id" 320 +: 32;
-    RMW_OP "rmw_op" 352 +: 3;
-    RMW_COMPARE "rmw_compare" 355 +: 1;
-    RMW_FETCH "rmw_fetch" 356 +: 1;
-    RSVD2 "rsvd2" 357 +: 27;
-    REQUESTER "requester" 384 +: 32;
-    RSVD3 "rsvd3" 416 +: 32;
-    RMW_TEST "rmw_test" 448 +: 64;
-}
 
 /// Payload of a descriptor: `length` bytes from byte `offset` of base slot `slot`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,7 +171,7 @@ impl Message {
         if (slot >> SRC_SLOT.width) | (fifo >> TARGET.width) | (offset >> OFFSET_BITS) != 0 {
             return self.descriptor(source).encode();
         }
-        // Two fields of a word each, the lower one first.
+        // Two fields of one word.
         let pair = |low: BitField, value: u64, high: BitField, other: u64| {
             value << (low.lsb % 64) | other << (high.lsb % 64)
         };
@@ -310,8 +272,7 @@ impl Transfer {
         };
         // The fields are zero.
         let mut words = [0; DESCRIPTOR_BYTES / 8];
-        let mut put =
-            |field: BitField, value: u64| words[field.lsb / 64] |= value << (field.lsb % 64);
+        let mut put = |field: BitField, value| field.put(&mut words, value);
         put(KIND, u8::from(kind).into());
         put(DST, self.dst.bits().into());
         put(VCLASS, u8::from(class).into());
@@ -358,8 +319,7 @@ impl MessageTemplate {
         } = area.source(at, length);
         let mut words = self.0;
         // The fields are zero in a template.
-        let mut put =
-            |field: BitField, value: u64| words[field.lsb / 64] |= value << (field.lsb % 64);
+        let mut put = |field: BitField, value| field.put(&mut words, value);
         put(LENGTH, length.into());
         put(SRC_OFF_HI, offset >> 32);
         put(SRC_SLOT, slot.into());
@@ -376,18 +336,24 @@ const OFFSET_BITS: u32 = 40;
 /// The error of a payload whose place no descriptor can say.
 #[cold]
 fn misplaced(source: Source) -> LayoutError {
-    let (field, value) = match u64::from(source.slot) >> SRC_SLOT.width {
-        0 => (SRC_OFF_HI, source.offset >> 32),
-        _ => (SRC_SLOT, source.slot.into()),
-    };
-    LayoutError::Range {
-        field: field.name,
-        value,
-        width: field.width,
+    match u64::from(source.slot) >> SRC_SLOT.width {
+        0 => SRC_OFF_HI.misfit(source.offset >> 32),
+        _ => SRC_SLOT.misfit(source.slot.into()),
     }
 }
 
+members! {
+    Descriptor, 8 words;
+    kind KIND, deposit DEPOSIT, dynamic_route DYNAMIC, hint HINT, order ORDER, remote REMOTE, dst DST, vclass VCLASS,
+    target TARGET, sw0 SW0, sw1 SW1, rmw_op RMW_OP, rmw_compare RMW_COMPARE, rmw_fetch RMW_FETCH, rmw_test RMW_TEST,
+    msg_id MSG_ID, requester REQUESTER,;
+    flow: Option<u8>, source: Source, dst_offset: u64, counter: Option<CounterRef>
+}
+
 impl Descriptor {
+    /// Fields that are zero in every descriptor.
+    pub const RESERVED: [BitField; 6] = [RSVD0, RSVD1, RSVD2, RSVD3, RSVD4, RSVD5];
+
     const fn new(kind: Kind, vclass: VClass, dst: Coord, source: Source, target: u16) -> Self {
         Self {
             kind,
@@ -557,39 +523,21 @@ impl Descriptor {
     /// [`LayoutError::Range`] if a value does not fit into its field.
     #[inline(always)] // Most fields of most descriptors are constants.
     pub fn encode(&self) -> Result<[u8; DESCRIPTOR_BYTES], LayoutError> {
-        let mut words = Packer::<8>::new();
+        let mut words = Packer::new();
+        self.put_members(&mut words)?;
         let counter = self.counter.unwrap_or(CounterRef { slot: 0, index: 0 });
         let mut put = |field, value| words.put(field, value);
-        put(KIND, u8::from(self.kind).into());
-        put(DEPOSIT, self.deposit.into());
-        put(DYNAMIC, self.dynamic_route.into());
-        put(HINT, self.hint.into());
-        put(ORDER, self.order.into());
-        if let Some(flow) = self.flow {
-            put(FLOW_VALID, 1);
-            put(FLOW, flow.into());
-        }
-        put(REMOTE, self.remote.into());
-        put(DST, self.dst.pack()?.into());
-        put(VCLASS, u8::from(self.vclass).into());
+        put(FLOW_VALID, self.flow.is_some().into());
+        put(FLOW, self.flow.unwrap_or(0).into());
         put(LENGTH, self.source.length.into());
         put(SRC_OFF_HI, self.source.offset >> 32);
-        put(SRC_SLOT, self.source.slot.into());
-        put(TARGET, self.target.into());
         put(SRC_OFF_LO, self.source.offset & 0xffff_ffff);
+        put(SRC_SLOT, self.source.slot.into());
+        put(CTR_VALID, self.counter.is_some().into());
         put(CTR_SLOT, counter.slot.into());
         put(CTR_OFFSET, counter.index.into());
-        put(DST_OFF_LO, self.dst_offset & 0xffff_ffff);
         put(DST_OFF_HI, self.dst_offset >> 32);
-        put(CTR_VALID, self.counter.is_some().into());
-        put(SW0, self.sw0.into());
-        put(SW1, self.sw1.into());
-        put(RMW_OP, u8::from(self.rmw_op).into());
-        put(RMW_COMPARE, self.rmw_compare.into());
-        put(RMW_FETCH, self.rmw_fetch.into());
-        put(RMW_TEST, self.rmw_test);
-        put(MSG_ID, self.msg_id.into());
-        put(REQUESTER, self.requester.pack()?.into());
+        put(DST_OFF_LO, self.dst_offset & 0xffff_ffff);
         Ok(to_bytes(words.words()?))
     }
 
@@ -598,48 +546,23 @@ impl Descriptor {
     /// # Errors
     /// [`LayoutError::Reserved`] or [`LayoutError::Code`] if the bytes are no descriptor.
     pub fn decode(bytes: &[u8; DESCRIPTOR_BYTES]) -> Result<Self, LayoutError> {
-        let words = to_words::<8, _>(bytes);
-        for reserved in [RSVD0, RSVD1, RSVD2, RSVD3, RSVD4, RSVD5] {
-            if reserved.of(&words) != 0 {
-                return Err(LayoutError::Reserved {
-                    field: reserved.name,
-                });
-            }
+        let flow = (FLOW_VALID.get(bytes) != 0).then(|| FLOW.get(bytes) as u8);
+        let no_flow = flow.is_none().then_some(FLOW);
+        let mut zero = Self::RESERVED.into_iter().chain(no_flow);
+        if let Some(field) = zero.find(|field| field.get(bytes) != 0) {
+            return Err(LayoutError::Reserved { field: field.name });
         }
-        if FLOW_VALID.of(&words) == 0 && FLOW.of(&words) != 0 {
-            return Err(LayoutError::Reserved { field: FLOW.name });
-        }
-        // Each field is read into a type at least as wide.
-        Ok(Self {
-            kind: Kind::try_from(KIND.of(&words) as u8)?,
-            deposit: DEPOSIT.of(&words) != 0,
-            dynamic_route: DYNAMIC.of(&words) != 0,
-            hint: HINT.of(&words) as u16,
-            order: ORDER.of(&words) as u8,
-            flow: (FLOW_VALID.of(&words) != 0).then(|| FLOW.of(&words) as u8),
-            remote: REMOTE.of(&words) != 0,
-            dst: Coord::unpack(DST.of(&words) as u32),
-            vclass: VClass::try_from(VCLASS.of(&words) as u8)?,
-            source: Source {
-                slot: SRC_SLOT.of(&words) as u16,
-                offset: (SRC_OFF_HI.of(&words) << 32 | SRC_OFF_LO.of(&words)),
-                length: LENGTH.of(&words) as u32,
-            },
-            target: TARGET.of(&words) as u16,
-            dst_offset: (DST_OFF_HI.of(&words) << 32 | DST_OFF_LO.of(&words)),
-            counter: (CTR_VALID.of(&words) != 0).then(|| CounterRef {
-                slot: CTR_SLOT.of(&words) as u16,
-                index: CTR_OFFSET.of(&words) as u32,
-            }),
-            sw0: SW0.of(&words) as u32,
-            sw1: SW1.of(&words) as u32,
-            rmw_op: RmwOp::try_from(RMW_OP.of(&words) as u8)?,
-            rmw_compare: RMW_COMPARE.of(&words) != 0,
-            rmw_fetch: RMW_FETCH.of(&words) != 0,
-            rmw_test: RMW_TEST.of(&words),
-            msg_id: MSG_ID.of(&words) as u32,
-            requester: Coord::unpack(REQUESTER.of(&words) as u32),
-        })
+        let source = Source {
+            slot: SRC_SLOT.get(bytes) as u16,
+            offset: SRC_OFF_HI.get(bytes) << 32 | SRC_OFF_LO.get(bytes),
+            length: LENGTH.get(bytes) as u32,
+        };
+        let dst_offset = DST_OFF_HI.get(bytes) << 32 | DST_OFF_LO.get(bytes);
+        let counter = (CTR_VALID.get(bytes) != 0).then(|| CounterRef {
+            slot: CTR_SLOT.get(bytes) as u16,
+            index: CTR_OFFSET.get(bytes) as u32,
+        });
+        Self::from_members(bytes, flow, source, dst_offset, counter)
     }
 }
 

@@ -1,5 +1,11 @@
 //! Positions of fields in registers and in packed structs.
 
+use core::ops::Range;
+
+use bitvec::field::BitField as _;
+use bitvec::order::Lsb0;
+use bitvec::view::BitView;
+
 use crate::LayoutError;
 
 /// A field of a 64-bit register.
@@ -72,38 +78,75 @@ impl Field {
     }
 }
 
-/// A field of a packed struct of the hardware, whose bit 0 is bit 0 of byte 0.
+/// A field of a packed struct of the hardware, whose bit 0 is bit 0 of byte 0. It lies in one 64-bit word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BitField {
     /// Name in SystemVerilog.
     pub name: &'static str,
     /// Lowest bit.
     pub lsb: usize,
-    /// Width in bits.
+    /// Width in bits, 1 to 64.
     pub width: usize,
 }
 
 impl BitField {
-    /// The field's value in the little-endian `bytes` of its struct.
+    /// Bits of the struct that belong to the field.
     #[must_use]
-    pub fn get(&self, bytes: &[u8]) -> u128 {
-        let mut value = 0;
-        let (first, last) = (self.lsb / 8, (self.lsb + self.width - 1) / 8);
-        for byte in (first..=last).rev() {
-            value = (value << 8) | u128::from(bytes[byte]);
-        }
-        (value >> (self.lsb % 8)) & (u128::MAX >> (128 - self.width))
+    pub const fn range(&self) -> Range<usize> {
+        self.lsb..self.lsb + self.width
     }
 
-    /// The field's value in its struct's 64-bit words.
+    /// The field's value in the little-endian `bytes` of its struct.
+    #[must_use]
+    pub fn get(&self, bytes: &[u8]) -> u64 {
+        bytes.view_bits::<Lsb0>()[self.range()].load_le()
+    }
+
+    /// Replaces the field in the little-endian `bytes` of its struct.
+    ///
+    /// # Errors
+    /// [`LayoutError::Range`] if `value` needs more bits than the field has; `bytes` stay as they are.
+    pub fn set(&self, bytes: &mut [u8], value: u64) -> Result<(), LayoutError> {
+        if value & !self.max() != 0 {
+            return Err(self.misfit(value));
+        }
+        bytes.view_bits_mut::<Lsb0>()[self.range()].store_le(value);
+        Ok(())
+    }
+
+    /// Largest value of the field.
+    #[must_use]
+    pub const fn max(&self) -> u64 {
+        u64::MAX >> (64 - self.width)
+    }
+
+    /// Bits of the struct's word `word` that belong to the field.
+    #[must_use]
+    pub const fn mask(&self, word: usize) -> u64 {
+        assert!(self.lsb / 64 == word, "a field of another word");
+        self.max() << (self.lsb % 64)
+    }
+
+    /// [`get`](Self::get) for 64-bit words. `bitvec` does not fold a constant range to a shift and a mask, and
+    /// software decodes the header of every packet and encodes a descriptor for every message.
     #[inline(always)]
     pub(crate) const fn of(self, words: &[u64]) -> u64 {
         words[self.lsb / 64] >> (self.lsb % 64) & self.max()
     }
 
-    /// Largest value of a field that lies in one word.
-    const fn max(self) -> u64 {
-        u64::MAX >> (64 - self.width)
+    /// Puts a value that fits into a field that is zero.
+    #[inline(always)]
+    pub(crate) const fn put(self, words: &mut [u64], value: u64) {
+        words[self.lsb / 64] |= value << (self.lsb % 64);
+    }
+
+    /// The error of a value that does not fit.
+    pub(crate) const fn misfit(&self, value: u64) -> LayoutError {
+        LayoutError::Range {
+            field: self.name,
+            value,
+            width: self.width,
+        }
     }
 }
 
@@ -122,11 +165,10 @@ impl<const WORDS: usize> Packer<WORDS> {
         }
     }
 
-    /// Puts `value` into a field that is zero. Made to be inlined where the field is a constant: software
-    /// encodes a descriptor a message.
+    /// Puts `value` into a field that is zero. Inlined, so that a constant field costs a shift and a test.
     #[inline(always)]
     pub fn put(&mut self, field: BitField, value: u64) {
-        self.words[field.lsb / 64] |= value << (field.lsb % 64);
+        field.put(&mut self.words, value);
         if value & !field.max() != 0 {
             self.refuse(field, value);
         }
@@ -134,11 +176,7 @@ impl<const WORDS: usize> Packer<WORDS> {
 
     #[cold]
     const fn refuse(&mut self, field: BitField, value: u64) {
-        self.misfit = Some(LayoutError::Range {
-            field: field.name,
-            value,
-            width: field.width,
-        });
+        self.misfit = Some(field.misfit(value));
     }
 
     /// The words.
@@ -176,31 +214,67 @@ pub(crate) fn to_words<const WORDS: usize, const BYTES: usize>(
     words
 }
 
-/// Declares the fields of a packed struct: one named constant each, and all of them as `FIELDS`,
-/// lowest bit first.
-macro_rules! bit_fields {
-    ($(#[$doc:meta])* $bits:literal bits; $($constant:ident $name:literal $lsb:literal +: $width:literal;)*) => {
-        $(const $constant: crate::BitField =
-            crate::BitField { name: $name, lsb: $lsb, width: $width };)*
-        $(#[$doc])*
-        pub const FIELDS: &[crate::BitField] = &[$($constant),*];
-        const _: () = {
-            let mut next = 0;
-            let mut index = 0;
-            while index < FIELDS.len() {
-                assert!(FIELDS[index].lsb == next, "fields overlap or leave a gap");
-                next += FIELDS[index].width;
-                index += 1;
+/// A value that one bit field holds.
+pub(crate) trait FieldValue: Sized {
+    /// The value as the field holds it.
+    fn to_bits(self) -> Result<u64, LayoutError>;
+    /// The value of a field that holds `bits`, which has at most as many bits as the type.
+    fn from_bits(bits: u64) -> Result<Self, LayoutError>;
+}
+
+macro_rules! integers {
+    ($($type:ident)*) => {$(
+        impl FieldValue for $type {
+            #[inline(always)]
+            fn to_bits(self) -> Result<u64, LayoutError> {
+                Ok(self.into())
             }
-            assert!(next == $bits, "fields do not fill their struct");
-        };
+            #[inline(always)]
+            fn from_bits(bits: u64) -> Result<Self, LayoutError> {
+                Ok(bits as $type)
+            }
+        }
+    )*};
+}
+integers!(u8 u16 u32 u64);
+
+impl FieldValue for bool {
+    #[inline(always)]
+    fn to_bits(self) -> Result<u64, LayoutError> {
+        Ok(self.into())
+    }
+    #[inline(always)]
+    fn from_bits(bits: u64) -> Result<Self, LayoutError> {
+        Ok(bits != 0)
+    }
+}
+
+/// Lists the members of a struct that one bit field each holds, for encoding and decoding alike; members after the
+/// second semicolon are decoded by the caller.
+macro_rules! members {
+    ($name:ident, $words:literal words; $($member:ident $field:ident,)*; $($decoded:ident: $type:ty),*) => {
+        impl $name {
+            #[inline(always)]
+            fn put_members(&self, words: &mut crate::field::Packer<$words>) -> Result<(), LayoutError> {
+                $(words.put($field, crate::field::FieldValue::to_bits(self.$member)?);)*
+                Ok(())
+            }
+
+            fn from_members(bytes: &[u8], $($decoded: $type),*) -> Result<Self, LayoutError> {
+                Ok(Self {
+                    $($member: crate::field::FieldValue::from_bits($field.get(bytes))?,)*
+                    $($decoded,)*
+                })
+            }
+        }
     };
 }
-pub(crate) use bit_fields;
+pub(crate) use members;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fields;
 
     #[test]
     fn register_field_replaces_only_its_bits() {
@@ -218,29 +292,40 @@ mod tests {
     };
 
     #[test]
-    fn bit_field_is_put_where_it_is_got() {
-        let mut packer = Packer::new();
-        packer.put(FIELD, 0x1aaa);
-        let words = packer.words().expect("it fits");
-        assert_eq!(words, [0, 0x1aaa << 6]);
-        assert_eq!(FIELD.of(&words), 0x1aaa);
-        let bytes: [u8; 16] = to_bytes(words);
-        assert_eq!(FIELD.get(&bytes), 0x1aaa);
-        assert_eq!(to_words(&bytes), words);
-        assert_eq!(FIELD.of(&[u64::MAX; 2]), 0x1fff);
+    fn hw1_bytes_and_words_hold_a_field_in_the_same_place() {
+        for &field in [fields::header::FIELDS, fields::descriptor::FIELDS]
+            .concat()
+            .iter()
+        {
+            for value in [field.max(), field.max() & 0x5555_5555_5555_5555] {
+                let mut packer = Packer::<8>::new();
+                packer.put(field, value);
+                let words = packer.words().expect("it fits");
+                let mut bytes = [0; 64];
+                field.set(&mut bytes, value).expect("it fits");
+                assert_eq!(bytes, to_bytes(words), "{}", field.name);
+                assert_eq!(to_words(&bytes), words, "{}", field.name);
+                assert_eq!((field.of(&words), field.get(&bytes)), (value, value));
+                let mut ones = [0xff; 64];
+                field.set(&mut ones, 0).expect("it fits");
+                let word = field.lsb / 64;
+                assert_eq!(to_words::<8, 64>(&ones)[word], !field.mask(word));
+            }
+        }
     }
 
     #[test]
-    fn bit_field_refuses_what_does_not_fit() {
+    fn bit_field_refuses_a_value_that_does_not_fit() {
         let mut packer = Packer::<2>::new();
         packer.put(FIELD, 0x2000);
-        assert_eq!(
-            packer.words(),
-            Err(LayoutError::Range {
-                field: "x",
-                value: 0x2000,
-                width: 13
-            })
-        );
+        let refused = LayoutError::Range {
+            field: "x",
+            value: 0x2000,
+            width: 13,
+        };
+        assert_eq!(packer.words(), Err(refused));
+        let mut bytes = [0; 16];
+        assert_eq!(FIELD.set(&mut bytes, 0x2000), Err(refused));
+        assert_eq!(bytes, [0; 16]);
     }
 }

@@ -1,33 +1,9 @@
 //! The packet header: 32 bytes, the first flits of every packet.
 
-use crate::field::{Packer, bit_fields, to_bytes, to_words};
+use crate::field::{Packer, members, to_bytes, to_words};
+use crate::fields::header::*;
+use crate::fields::rmw_aux::{CTR_VALID, OFFSET_HI};
 use crate::{BitField, Coord, HEADER_BYTES, Kind, LayoutError, PackedCoord, VClass};
-
-bit_fields! {
-    /// Fields of a packet header, lowest bit first: `header_t` in SystemVerilog.
-    256 bits;
-    DST "dst" 0 +: 30;
-    VCLASS "vclass" 30 +: 2;
-    SRC "src" 32 +: 30;
-    DEPOSIT "deposit" 62 +: 1;
-    DYNAMIC "dynamic_route" 63 +: 1;
-    KIND "kind" 64 +: 4;
-    LEN "len" 68 +: 10;
-    HINT "hint" 78 +: 10;
-    FIRST "first" 88 +: 1;
-    LAST "last" 89 +: 1;
-    ORDER "order" 90 +: 3;
-    FLOW "flow" 93 +: 3;
-    SEQ "seq" 96 +: 10;
-    BIRTH "birth" 106 +: 6;
-    TARGET "target" 112 +: 10;
-    FLOW_VALID "flow_valid" 122 +: 1;
-    FLOW_SEQ "flow_seq" 123 +: 5;
-    OFFSET "offset" 128 +: 32;
-    AUX "aux" 160 +: 32;
-    SW0 "sw0" 192 +: 32;
-    SW1 "sw1" 224 +: 32;
-}
 
 /// A byte counter at a put's target, or at the requester of a read-modify-write: 8 bytes at `8 * index` in slot `slot`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,36 +76,26 @@ pub struct Header {
     pub sw1: u32,
 }
 
+members! {
+    Header, 4 words;
+    dst DST, vclass VCLASS, src SRC, deposit DEPOSIT, dynamic_route DYNAMIC, kind KIND, len LEN, hint HINT, order ORDER,
+    first FIRST, last LAST, seq SEQ, target TARGET, offset OFFSET, aux AUX, sw0 SW0, sw1 SW1,;
+    flow: Option<FlowPlace>
+}
+
 impl Header {
     /// The header's bytes.
     ///
     /// # Errors
     /// [`LayoutError::Range`] if a value does not fit into its field.
     pub fn encode(&self) -> Result<[u8; HEADER_BYTES], LayoutError> {
-        let mut words = Packer::<4>::new();
-        let mut put = |field, value| words.put(field, value);
-        put(DST, self.dst.pack()?.into());
-        put(VCLASS, u8::from(self.vclass).into());
-        put(SRC, self.src.pack()?.into());
-        put(DEPOSIT, self.deposit.into());
-        put(DYNAMIC, self.dynamic_route.into());
-        put(KIND, u8::from(self.kind).into());
-        put(LEN, self.len.into());
-        put(HINT, self.hint.into());
-        put(ORDER, self.order.into());
+        let mut words = Packer::new();
+        self.put_members(&mut words)?;
         if let Some(place) = self.flow {
-            put(FLOW_VALID, 1);
-            put(FLOW, place.flow.into());
-            put(FLOW_SEQ, place.seq.into());
+            words.put(FLOW_VALID, 1);
+            words.put(FLOW, place.flow.into());
+            words.put(FLOW_SEQ, place.seq.into());
         }
-        put(FIRST, self.first.into());
-        put(LAST, self.last.into());
-        put(SEQ, self.seq.into());
-        put(TARGET, self.target.into());
-        put(OFFSET, self.offset.into());
-        put(AUX, self.aux.into());
-        put(SW0, self.sw0.into());
-        put(SW1, self.sw1.into());
         Ok(to_bytes(words.words()?))
     }
 
@@ -137,53 +103,31 @@ impl Header {
     ///
     /// # Errors
     /// [`LayoutError::Reserved`] if a packet without flow names one, [`LayoutError::Code`] if the bytes are no header.
-    #[inline]
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, LayoutError> {
-        let words = to_words::<4, _>(bytes);
-        if BIRTH.of(&words) != 0 {
-            return Err(LayoutError::Reserved { field: BIRTH.name });
-        }
-        let flow = if FLOW_VALID.of(&words) != 0 {
-            Some(FlowPlace {
-                flow: FLOW.of(&words) as u8,
-                seq: FLOW_SEQ.of(&words) as u8,
-            })
-        } else if FLOW.of(&words) | FLOW_SEQ.of(&words) != 0 {
-            let named = if FLOW.of(&words) != 0 { FLOW } else { FLOW_SEQ };
-            return Err(LayoutError::Reserved { field: named.name });
+        let has_flow = FLOW_VALID.get(bytes) != 0;
+        let zero = if has_flow {
+            &[BIRTH][..]
         } else {
-            None
+            &[BIRTH, FLOW, FLOW_SEQ]
         };
-        // Each field is read into a type at least as wide.
-        Ok(Self {
-            dst: Coord::unpack(DST.of(&words) as u32),
-            vclass: VClass::try_from(VCLASS.of(&words) as u8)?,
-            src: Coord::unpack(SRC.of(&words) as u32),
-            deposit: DEPOSIT.of(&words) != 0,
-            dynamic_route: DYNAMIC.of(&words) != 0,
-            kind: Kind::try_from(KIND.of(&words) as u8)?,
-            len: LEN.of(&words) as u16,
-            hint: HINT.of(&words) as u16,
-            order: ORDER.of(&words) as u8,
-            flow,
-            first: FIRST.of(&words) != 0,
-            last: LAST.of(&words) != 0,
-            seq: SEQ.of(&words) as u16,
-            target: TARGET.of(&words) as u16,
-            offset: OFFSET.of(&words) as u32,
-            aux: AUX.of(&words) as u32,
-            sw0: SW0.of(&words) as u32,
-            sw1: SW1.of(&words) as u32,
-        })
+        if let Some(field) = zero.iter().find(|field| field.get(bytes) != 0) {
+            return Err(LayoutError::Reserved { field: field.name });
+        }
+        let flow = has_flow.then(|| FlowPlace {
+            flow: FLOW.get(bytes) as u8,
+            seq: FLOW_SEQ.get(bytes) as u8,
+        });
+        Self::from_members(bytes, flow)
     }
 
     /// Where the payload goes; `None` unless the packet is a put or a read-modify-write response.
     #[must_use]
     pub fn put_target(&self) -> Option<PutTarget> {
+        let aux = [self.aux.into()];
         matches!(self.kind, Kind::Put | Kind::RmwResp).then(|| PutTarget {
             slot: self.target,
-            offset: u64::from(self.aux & 0xff) << 32 | u64::from(self.offset),
-            counter: (self.aux & 1 << 8 != 0).then_some(CounterRef {
+            offset: OFFSET_HI.of(&aux) << 32 | u64::from(self.offset),
+            counter: (CTR_VALID.of(&aux) != 0).then_some(CounterRef {
                 slot: (self.sw0 & 0x3ff) as u16,
                 index: self.sw0 >> 10,
             }),
@@ -224,16 +168,22 @@ impl MessageHeader {
         if FLOW.of(&words) | BIRTH.of(&words) | FLOW_VALID.of(&words) | FLOW_SEQ.of(&words) != 0 {
             Header::decode(bytes)?;
         }
-        Ok(Self {
-            src: PackedCoord::from_bits(SRC.of(&words) as u32),
-            kind: Kind::try_from(KIND.of(&words) as u8)?,
-            len: LEN.of(&words) as u16,
-            first: FIRST.of(&words) != 0,
-            last: LAST.of(&words) != 0,
-            offset: OFFSET.of(&words) as u32,
-            length: AUX.of(&words) as u32,
-            software: [SW0.of(&words) as u32, SW1.of(&words) as u32],
-        })
+        Ok(Self::of(&words, Kind::try_from(KIND.of(&words) as u8)?))
+    }
+
+    /// The fields in a header's words.
+    #[inline(always)]
+    fn of(words: &[u64; 4], kind: Kind) -> Self {
+        Self {
+            src: PackedCoord::from_bits(SRC.of(words) as u32),
+            kind,
+            len: LEN.of(words) as u16,
+            first: FIRST.of(words) != 0,
+            last: LAST.of(words) != 0,
+            offset: OFFSET.of(words) as u32,
+            length: AUX.of(words) as u32,
+            software: [SW0.of(words) as u32, SW1.of(words) as u32],
+        }
     }
 
     /// The same of a packet that is some of a message for memory; `None` if it is all of one or something else, or if
@@ -248,16 +198,7 @@ impl MessageHeader {
         if words[1] & LOOKED_AT != PART || words[1] & ALL == ALL {
             return None;
         }
-        Some(Self {
-            src: PackedCoord::from_bits(SRC.of(&words) as u32),
-            kind: Kind::MemFifo,
-            len: LEN.of(&words) as u16,
-            first: FIRST.of(&words) != 0,
-            last: LAST.of(&words) != 0,
-            offset: OFFSET.of(&words) as u32,
-            length: AUX.of(&words) as u32,
-            software: [SW0.of(&words) as u32, SW1.of(&words) as u32],
-        })
+        Some(Self::of(&words, Kind::MemFifo))
     }
 }
 
@@ -266,9 +207,7 @@ const fn mask(word: usize, fields: &[BitField]) -> u64 {
     let mut mask = 0;
     let mut index = 0;
     while index < fields.len() {
-        let field = fields[index];
-        assert!(field.lsb / 64 == word, "a field of another word");
-        mask |= (u64::MAX >> (64 - field.width)) << (field.lsb % 64);
+        mask |= fields[index].mask(word);
         index += 1;
     }
     mask

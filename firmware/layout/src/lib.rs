@@ -11,6 +11,7 @@ mod coord;
 mod descriptor;
 mod error;
 mod field;
+pub mod fields;
 mod header;
 mod link;
 pub mod registers;
@@ -23,18 +24,8 @@ pub use descriptor::{Area, Descriptor, Message, MessageTemplate, Source, Transfe
 pub use error::LayoutError;
 pub use field::{BitField, Field};
 pub use header::{CounterRef, FlowPlace, Header, MessageHeader, PutTarget, WholeMessage};
-pub use link::{LINK_FIELDS, LinkState};
+pub use link::LinkState;
 pub use rmw::Rmw;
-
-/// Fields of `hint` of a collective, lowest bit first.
-pub use coll::FIELDS as COLL_FIELDS;
-/// Fields of a packet header, lowest bit first: `header_t` in SystemVerilog.
-pub use header::FIELDS as HEADER_FIELDS;
-
-/// Fields of an injection descriptor, lowest bit first: `desc_t` in SystemVerilog.
-pub use descriptor::FIELDS as DESCRIPTOR_FIELDS;
-/// Fields of the word `aux` of a read-modify-write request, lowest bit first.
-pub use rmw::FIELDS as RMW_AUX_FIELDS;
 
 /// Dimensions that every header has room for.
 pub const MAX_DIM: usize = 5;

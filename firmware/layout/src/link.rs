@@ -1,24 +1,6 @@
 //! The control word of one direction of a link.
 
 use crate::LayoutError;
-use crate::field::bit_fields;
-
-bit_fields! {
-    /// Fields of the control word of a link, lowest bit first: `link_word_t` in SystemVerilog.
-    32 bits;
-    CTL "ctl" 0 +: 2;
-    VALID "valid" 2 +: 1;
-    VC "vc" 3 +: 3;
-    HEAD "head" 6 +: 1;
-    TAIL "tail" 7 +: 1;
-    ERR "err" 8 +: 1;
-    CHECK "check" 9 +: 16;
-    CREDIT "credit" 25 +: 1;
-    CREDIT_VC "credit_vc" 26 +: 4;
-    VC_HIGH "vc_high" 30 +: 1;
-    PARITY "parity" 31 +: 1;
-}
-pub use FIELDS as LINK_FIELDS;
 
 /// State of a link unit: two bits a port in `LINK_STATUS`, `link_ctl_e` in SystemVerilog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,19 +1,6 @@
 //! Read-modify-writes: the request of software, and the word `aux` of a request packet's header.
 
 use crate::RmwOp;
-use crate::field::bit_fields;
-
-bit_fields! {
-    /// Fields of the word `aux` of a request, lowest bit first: `rmw_aux_t` in SystemVerilog. The payload of a
-    /// request is bytes 32 to 63 of its descriptor.
-    32 bits;
-    OFFSET_HI "offset_hi" 0 +: 8;
-    CTR_VALID "ctr_valid" 8 +: 1;
-    RESULT_SLOT "result_slot" 9 +: 10;
-    RESULT_OFF_HI "result_off_hi" 19 +: 8;
-    OWNER "owner" 27 +: 4;
-    WIDE "wide" 31 +: 1;
-}
 
 /// A read-modify-write of 4 or 8 bytes (HW-1): the target's DMA engine applies `op` with `value` to the memory,
 /// all other accesses by read-modify-write and byte counters excluded, and answers.

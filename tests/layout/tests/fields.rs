@@ -1,9 +1,8 @@
 //! Every field and every code of `gyre-layout` against SystemVerilog.
 
 use gyre_layout::{
-    BitField, COLL_FIELDS, CollOp, CollType, Collective, Coord, CounterRef, DESCRIPTOR_FIELDS,
-    Descriptor, ErrorReason, FlowPlace, HEADER_FIELDS, Header, Kind, LINK_FIELDS, LinkState,
-    RMW_AUX_FIELDS, Rmw, RmwOp, Source, VClass,
+    BitField, CollOp, CollType, Collective, Coord, CounterRef, Descriptor, ErrorReason, FlowPlace,
+    Header, Kind, LinkState, Rmw, RmwOp, Source, VClass, fields,
 };
 use gyre_layout_tests::{Subject, field};
 
@@ -17,7 +16,7 @@ fn assert_table_matches(subject: Subject, fields: &[BitField]) {
             for (index, expected) in fields.iter().enumerate() {
                 assert_eq!(
                     field(subject, index, &bytes),
-                    Some(expected.get(&bytes)),
+                    Some(expected.get(&bytes).into()),
                     "{subject:?}.{} with bit {bit} flipped in {invert:#x}",
                     expected.name
                 );
@@ -33,27 +32,27 @@ fn assert_table_matches(subject: Subject, fields: &[BitField]) {
 
 #[test]
 fn hw1_every_field_of_the_header_matches_systemverilog() {
-    assert_table_matches(Subject::Header, HEADER_FIELDS);
+    assert_table_matches(Subject::Header, fields::header::FIELDS);
 }
 
 #[test]
 fn hw1_every_field_of_the_descriptor_matches_systemverilog() {
-    assert_table_matches(Subject::Descriptor, DESCRIPTOR_FIELDS);
+    assert_table_matches(Subject::Descriptor, fields::descriptor::FIELDS);
 }
 
 #[test]
 fn hw1_every_field_of_an_rmw_request_matches_systemverilog() {
-    assert_table_matches(Subject::RmwAux, RMW_AUX_FIELDS);
+    assert_table_matches(Subject::RmwAux, fields::rmw_aux::FIELDS);
 }
 
 #[test]
 fn hw3_every_field_of_the_link_word_matches_systemverilog() {
-    assert_table_matches(Subject::Link, LINK_FIELDS);
+    assert_table_matches(Subject::Link, fields::link::FIELDS);
 }
 
 #[test]
 fn hw5_every_field_of_a_collective_matches_systemverilog() {
-    assert_table_matches(Subject::Coll, COLL_FIELDS);
+    assert_table_matches(Subject::Coll, fields::coll::FIELDS);
 }
 
 /// The codes of `subject` are those of the probe, in its order.
@@ -140,7 +139,7 @@ fn hw1_encoded_header_reads_back_in_systemverilog() {
         ("sw1", 0xfeed_f00d),
     ] {
         assert_eq!(
-            named(Subject::Header, HEADER_FIELDS, name, &bytes),
+            named(Subject::Header, fields::header::FIELDS, name, &bytes),
             value,
             "{name}"
         );
@@ -181,7 +180,12 @@ fn hw1_encoded_descriptor_reads_back_in_systemverilog() {
         ("msg_id", 13),
         ("requester", 0),
     ] {
-        let read = named(Subject::Descriptor, DESCRIPTOR_FIELDS, name, &bytes);
+        let read = named(
+            Subject::Descriptor,
+            fields::descriptor::FIELDS,
+            name,
+            &bytes,
+        );
         assert_eq!(read, value, "{name}");
     }
 }
@@ -221,7 +225,12 @@ fn hw1_encoded_rmw_descriptor_reads_back_in_systemverilog() {
         ("rmw_fetch", 1),
         ("rmw_test", 0xfedc_ba98_7654_3210),
     ] {
-        let read = named(Subject::Descriptor, DESCRIPTOR_FIELDS, name, &bytes);
+        let read = named(
+            Subject::Descriptor,
+            fields::descriptor::FIELDS,
+            name,
+            &bytes,
+        );
         assert_eq!(read, value, "{name}");
     }
 }
@@ -237,7 +246,7 @@ fn hw5_hint_of_a_collective_reads_back_in_systemverilog() {
     let hint = collective.hint().expect("every value fits");
     bytes[..2].copy_from_slice(&hint.to_le_bytes());
     for (name, value) in [("op", 6), ("dtype", 3), ("route", 10)] {
-        let read = named(Subject::Coll, COLL_FIELDS, name, &bytes);
+        let read = named(Subject::Coll, fields::coll::FIELDS, name, &bytes);
         assert_eq!(read, value, "{name}");
     }
 }

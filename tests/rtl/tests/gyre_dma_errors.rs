@@ -2,8 +2,8 @@
 //! writes (HW-1): reported once with its reason, contained, and the engine goes on.
 
 use gyre_layout::{
-    BitField, CollOp, CollType, Collective, CounterRef, DESCRIPTOR_FIELDS, Descriptor, ErrorReason,
-    HEADER_FIELDS, Kind, Rmw, RmwOp, Source, VClass, registers::refusal,
+    BitField, CollOp, CollType, Collective, CounterRef, Descriptor, ErrorReason, Kind, Rmw, RmwOp,
+    Source, VClass, fields, registers::refusal,
 };
 use gyre_rtl_tests::axi::Timing;
 use gyre_rtl_tests::dma::{DMA1, DMA2_FLIT32, DMA3, Model, coord};
@@ -18,21 +18,14 @@ use gyre_rtl_tests::routes::Shape;
 fn set_field(fields: &[BitField], bytes: &mut [u8], name: &str, value: u64) {
     let field = fields.iter().find(|field| field.name == name);
     let field = field.unwrap_or_else(|| panic!("no field {name}"));
-    for bit in 0..field.width {
-        let (byte, mask) = ((field.lsb + bit) / 8, 1 << ((field.lsb + bit) % 8));
-        bytes[byte] &= !mask;
-        if value >> bit & 1 != 0 {
-            bytes[byte] |= mask;
-        }
-    }
-    assert_eq!(field.get(bytes), value.into(), "{name} has no room");
+    field.set(bytes, value).expect("the field has room");
 }
 
 /// Sets fields of a descriptor's bytes by name.
 fn with(descriptor: &Descriptor, fields: &[(&str, u64)]) -> [u8; 64] {
     let mut bytes = descriptor.encode().expect("every value fits");
     for &(name, value) in fields {
-        set_field(DESCRIPTOR_FIELDS, &mut bytes, name, value);
+        set_field(fields::descriptor::FIELDS, &mut bytes, name, value);
     }
     bytes
 }
@@ -916,7 +909,7 @@ fn packet(class: usize, len: u16, fields: &[(&str, u64)]) -> Vec<Flit> {
         [("target", slot::SMALL.into()), ("aux", 0)]
     };
     for &(name, value) in basics.iter().chain(&[("offset", 0)]).chain(fields) {
-        set_field(HEADER_FIELDS, &mut packet.bytes, name, value);
+        set_field(fields::header::FIELDS, &mut packet.bytes, name, value);
     }
     packet.flits(DMA1.flit_bytes)
 }

@@ -4,8 +4,7 @@
 use std::fmt::{Debug, Write as _};
 
 use gyre_layout::{
-    BitField, COLL_FIELDS, CollOp, CollType, DESCRIPTOR_FIELDS, ErrorReason, HEADER_FIELDS, Kind,
-    LINK_FIELDS, LinkState, RMW_AUX_FIELDS, RmwOp, VClass,
+    BitField, CollOp, CollType, ErrorReason, Kind, LinkState, RmwOp, VClass, fields,
 };
 
 /// The module's name.
@@ -44,11 +43,11 @@ fn codes<T: Debug>(text: &mut String, prefix: &str, codes: impl Iterator<Item = 
 /// The module.
 pub(super) fn module() -> String {
     let mut text = format!("module {TOP}\n  import gyre_pkg::*;\n();\n");
-    structure(&mut text, "header_t", HEADER_FIELDS);
-    structure(&mut text, "desc_t", DESCRIPTOR_FIELDS);
-    structure(&mut text, "link_word_t", LINK_FIELDS);
-    structure(&mut text, "rmw_aux_t", RMW_AUX_FIELDS);
-    structure(&mut text, "coll_t", COLL_FIELDS);
+    structure(&mut text, "header_t", fields::header::FIELDS);
+    structure(&mut text, "desc_t", fields::descriptor::FIELDS);
+    structure(&mut text, "link_word_t", fields::link::FIELDS);
+    structure(&mut text, "rmw_aux_t", fields::rmw_aux::FIELDS);
+    structure(&mut text, "coll_t", fields::coll::FIELDS);
     codes(
         &mut text,
         "Kind",
