@@ -3,6 +3,7 @@
 use std::fmt;
 
 use gyre_layout::ErrorReason;
+use gyre_layout::fields::descriptor::SW0;
 use gyre_sim::{MachineConfig, MemoryConfig, Topology};
 use serde::{Deserialize, Serialize};
 
@@ -560,7 +561,11 @@ impl Stimulus {
                 let mut bits = send.spoil.iter();
                 bits.try_for_each(|&bit| within("action.send.spoil", bit.into(), 0, 511))?;
                 // The scoreboard knows messages by software word 0.
-                if let Some(bit) = send.spoil.iter().find(|bit| (256..288).contains(*bit)) {
+                if let Some(bit) = send
+                    .spoil
+                    .iter()
+                    .find(|&&bit| SW0.range().contains(&bit.into()))
+                {
                     return Err(format!(
                         "action.send.spoil = {bit}: expected no bit of software word 0, 256 to 287"
                     ));

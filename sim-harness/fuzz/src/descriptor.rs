@@ -1,6 +1,9 @@
 //! What a descriptor asks for, read from its bits, and what the hardware owes it (HW-1, X-5): an oracle beside the RTL.
 
-use gyre_layout::ErrorReason;
+use bitvec::order::Lsb0;
+use bitvec::view::BitView;
+use gyre_layout::fields::descriptor::*;
+use gyre_layout::{BitField, DESCRIPTOR_BYTES, Descriptor, ErrorReason};
 use gyre_sim::Topology;
 
 use crate::map;
@@ -10,22 +13,17 @@ pub const PACKET: u64 = 512;
 
 /// A descriptor's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bits(pub [u8; 64]);
+pub struct Bits(pub [u8; DESCRIPTOR_BYTES]);
 
 impl Bits {
-    /// Field of `width` bits from bit `lsb` on, at most 64.
-    pub fn get(&self, lsb: usize, width: usize) -> u64 {
-        (0..width).fold(0, |value, bit| {
-            let at = lsb + bit;
-            value | u64::from(self.0[at / 8] >> (at % 8) & 1) << bit
-        })
-    }
-
     /// Flips bits.
     #[must_use]
     pub fn spoilt(mut self, bits: &[u16]) -> Self {
+        let view = self.0.view_bits_mut::<Lsb0>();
         for &bit in bits {
-            self.0[usize::from(bit) / 8] ^= 1 << (bit % 8);
+            let bit = usize::from(bit);
+            let flipped = !view[bit];
+            view.set(bit, flipped);
         }
         self
     }
@@ -75,21 +73,17 @@ pub enum Fate {
 
 /// The fate of a descriptor in an injection FIFO of `node` that `remote` gets fill, or software does.
 pub fn fate(bits: &Bits, topology: &Topology, node: usize, remote: bool) -> Fate {
-    let field = |lsb, width| bits.get(lsb, width);
-    let (kind, class, length) = (field(0, 4), field(62, 2), field(64, 32));
-    let (deposit, dynamic, hint, order) = (
-        field(4, 1) == 1,
-        field(5, 1) == 1,
-        field(6, 10),
-        field(16, 3),
-    );
-    let (flow, flow_id) = (field(19, 1) == 1, field(20, 3));
-    let packed = field(32, 30);
-    let offset = field(192, 32) | field(224, 8) << 32;
-    let source = field(128, 32) | field(96, 8) << 32;
-    let slot = field(106, 10);
+    let field = |field: BitField| field.get(&bits.0);
+    let is_set = |flag| field(flag) == 1;
+    let (kind, class, length) = (field(KIND), field(VCLASS), field(LENGTH));
+    let (deposit, dynamic) = (is_set(DEPOSIT), is_set(DYNAMIC));
+    let (hint, order) = (field(HINT), field(ORDER));
+    let (flow, flow_id) = (is_set(FLOW_VALID), field(FLOW));
+    let offset = field(DST_OFF_LO) | field(DST_OFF_HI) << 32;
+    let source = field(SRC_OFF_LO) | field(SRC_OFF_HI) << 32;
+    let slot = field(SRC_SLOT);
     let is_rmw = kind == 4;
-    let to = (0..topology.nodes()).find(|&n| u64::from(topology.packed_coord(n)) == packed);
+    let to = (0..topology.nodes()).find(|&n| u64::from(topology.packed_coord(n)) == field(DST));
     let asked = Asked {
         kind,
         to: to.unwrap_or(0),
@@ -97,10 +91,10 @@ pub fn fate(bits: &Bits, topology: &Topology, node: usize, remote: bool) -> Fate
         length,
         slot,
         source,
-        target: field(116, 10),
+        target: field(TARGET),
         offset,
-        counter: (field(255, 1) == 1).then(|| (field(160, 10), field(170, 22))),
-        sw0: field(256, 32),
+        counter: is_set(CTR_VALID).then(|| (field(CTR_SLOT), field(CTR_OFFSET))),
+        sw0: field(SW0),
         dynamic,
         flow,
         deposit,
@@ -112,12 +106,10 @@ pub fn fate(bits: &Bits, topology: &Topology, node: usize, remote: bool) -> Fate
         6 => class > 1,
         _ => class != 0,
     };
-    let reserved = field(126, 2) | field(232, 23) | field(416, 32) | field(104, 2) | field(23, 8);
-    // The bits between the operation of a read-modify-write and the requester are reserved for all kinds.
-    let reserved = reserved | field(357, 27);
-    let rmw_fields = field(352, 5) | field(448, 64);
-    let reserved = reserved != 0 || (!flow && flow_id != 0) || (!is_rmw && rmw_fields != 0);
-    let marked = field(31, 1) == 1 || field(384, 32) != 0;
+    let any = |fields: &[BitField]| fields.iter().any(|&f| field(f) != 0);
+    let rmw_fields = any(&[RMW_OP, RMW_COMPARE, RMW_FETCH, RMW_TEST]);
+    let reserved = any(&Descriptor::RESERVED) || (!flow && flow_id != 0) || (!is_rmw && rmw_fields);
+    let marked = any(&[REMOTE, REQUESTER]);
     if !known {
         return Fate::Refused(ErrorReason::DescKind);
     }
@@ -149,14 +141,14 @@ pub fn fate(bits: &Bits, topology: &Topology, node: usize, remote: bool) -> Fate
     if kind == 3 && (length % 64 != 0 || length == 0 || length > PACKET) {
         return Fate::Refused(ErrorReason::DescLength);
     }
-    if is_rmw && (field(352, 3) > 4 || (length != 4 && length != 8)) {
+    if is_rmw && (field(RMW_OP) > 4 || (length != 4 && length != 8)) {
         return Fate::Refused(ErrorReason::DescRmw);
     }
     let ends_beyond = offset + length > 1 << 40;
     if (kind == 2 || is_rmw) && ends_beyond {
         return Fate::Refused(ErrorReason::DescBounds);
     }
-    let fetches = field(356, 1) == 1;
+    let fetches = is_set(RMW_FETCH);
     let looks_at_slot = if is_rmw { fetches } else { length != 0 };
     if looks_at_slot {
         if map::GRANTED.contains(&(slot as u16)) || is_rmw {
@@ -250,7 +242,7 @@ pub fn arrival(asked: &Asked) -> Arrival {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gyre_layout::{Descriptor, Source};
+    use gyre_layout::Source;
 
     fn topology() -> Topology {
         Topology::new(&[3], &[])

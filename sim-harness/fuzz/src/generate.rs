@@ -1,5 +1,7 @@
 //! Cases by seed, and mutations of cases.
 
+use gyre_layout::fields::descriptor::SW0;
+use gyre_layout::fields::link;
 use gyre_layout::registers::{self as reg, COLL, REFUSALS, group_page, node};
 use gyre_sim::{crc_difference, crc_fold};
 use rand::{RngExt, SeedableRng};
@@ -484,7 +486,7 @@ impl Draw {
                 1 => 104 + self.below(24) as u16,
                 _ => match self.below(512) as u16 {
                     // Software word 0 names the message.
-                    bit @ 256..288 => bit + 32,
+                    bit if SW0.range().contains(&bit.into()) => bit + SW0.width as u16,
                     bit => bit,
                 },
             })
@@ -709,7 +711,7 @@ impl Draw {
             _ => word = 1 << self.below(32),
         }
         if !barrier && self.one_in(3) {
-            word = 1 << 25;
+            word = link::CREDIT.mask(0) as u32;
             data = [0; 2];
         }
         let when = match self.below(4) {
@@ -717,7 +719,7 @@ impl Draw {
             1 => FlipWhen::Flit,
             2 | 3 if !barrier && data != [0; 2] => FlipWhen::Tail,
             _ if barrier => FlipWhen::Flit,
-            _ if word >> 25 & 1 == 1 => FlipWhen::Credit,
+            _ if word == link::CREDIT.mask(0) as u32 => FlipWhen::Credit,
             _ => FlipWhen::Flit,
         };
         Action::Flip(Flip {

@@ -2,9 +2,10 @@
 
 use gyre_firmware::RoutePart;
 use gyre_layout::registers::{
-    self as reg, COLL, base_slot, coll_network, flow_page, group_page, injection_fifo, node,
-    reception_fifo, wake_group,
+    self as reg, COLL, base_slot, coll_network, flow_page, flow_source, group_page, injection_fifo,
+    node, reception_fifo, wake_group,
 };
+use gyre_layout::{VClass, event};
 use gyre_sim::Topology;
 
 /// A granted part of memory.
@@ -117,6 +118,11 @@ pub fn reception_ctrl() -> u64 {
     reception_fifo::ctrl::ENABLE.put(1) | reception_fifo::ctrl::OWNER.put(OWNER)
 }
 
+/// CTRL of a base slot with `rights`, lowest bit first: valid, read, write, atomic, remote read.
+pub fn slot_ctrl(rights: u64, owner: u64) -> u64 {
+    rights | base_slot::ctrl::OWNER.put(owner)
+}
+
 /// Nodes that the flows of a node lead to and come from.
 pub fn flow_peers(nodes: usize, node: usize) -> (usize, usize) {
     ((node + 1) % nodes, (node + nodes - 1) % nodes)
@@ -126,20 +132,13 @@ pub fn flow_peers(nodes: usize, node: usize) -> (usize, usize) {
 pub fn set_up(topology: &Topology, number: usize, resets: u64) -> Vec<(u64, u64)> {
     let nodes = topology.nodes();
     let network = topology.network_config(number);
-    let (mut coord, mut size, mut ring, mut order) = (0, 0, 0, 0);
-    for d in 0..network.size.len() {
-        coord |= u64::from(network.coord.0[d]) << (6 * d);
-        size |= u64::from(network.size[d]) << (7 * d);
-        ring |= u64::from(network.ring[d]) << d;
-        order |= u64::from(network.dimension_order[d]) << (3 * d);
-    }
     let everyone: Vec<u32> = (0..nodes as u32).collect();
     let route = RoutePart::of(&everyone, number as u32);
-    let mut writes = vec![
-        (node::COORD, coord),
-        (node::SIZE, size),
-        (node::RING, ring),
-        (node::DIM_ORDER, order),
+    let place = network.registers();
+    let mut writes = place
+        .map(|(register, value)| (register.address, value))
+        .to_vec();
+    writes.extend([
         (node::LINK_ENABLE, network.links().into()),
         (
             COLL + coll_network::LINK_ENABLE,
@@ -147,8 +146,8 @@ pub fn set_up(topology: &Topology, number: usize, resets: u64) -> Vec<(u64, u64)
         ),
         (node::INT_MASK, node::int_mask::ERROR.put(1)),
         (reg::wake(0) + wake_group::MASK, 0xffff),
-        (reg::wake(1) + wake_group::MASK, 1 << 49),
-    ];
+        (reg::wake(1) + wake_group::MASK, event::BARRIER),
+    ]);
     if let Some(part) = route {
         writes.push((
             COLL + coll_network::route(0),
@@ -162,7 +161,7 @@ pub fn set_up(topology: &Topology, number: usize, resets: u64) -> Vec<(u64, u64)
     for (slot_number, base, bytes, rights, owner) in SLOTS {
         writes.push((slot(slot_number, base_slot::BASE), base));
         writes.push((slot(slot_number, base_slot::LIMIT), bytes));
-        writes.push((slot(slot_number, base_slot::CTRL), rights | owner << 8));
+        writes.push((slot(slot_number, base_slot::CTRL), slot_ctrl(rights, owner)));
     }
     let rings = (0..INJECTION.len()).map(|fifo| (injection_ring(fifo, resets), false));
     for (ring, remote) in rings.chain([(REMOTE, true)]) {
@@ -180,9 +179,15 @@ pub fn set_up(topology: &Topology, number: usize, resets: u64) -> Vec<(u64, u64)
     }
     let (to, from) = flow_peers(nodes, number);
     let open = |peer: usize| {
-        u64::from(topology.packed_coord(peer)) | 1 << 36 | 1 << 63 // class response
+        use flow_source::ctrl::{OPEN, PEER, VCLASS};
+        PEER.put(topology.packed_coord(peer).into())
+            | VCLASS.put(u8::from(VClass::Response).into())
+            | OPEN.put(1)
     };
-    writes.push((reg::FLOW + flow_page::source(0), open(to) | OWNER << 40));
+    writes.push((
+        reg::FLOW + flow_page::source(0),
+        open(to) | flow_source::ctrl::OWNER.put(OWNER),
+    ));
     writes.push((reg::FLOW + flow_page::target(0), open(from)));
     writes.push((node::CTRL, node::ctrl::DMA_ENABLE.put(1)));
     writes

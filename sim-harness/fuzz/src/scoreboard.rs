@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use gyre_layout::fields::descriptor::{DST, REMOTE, REQUESTER};
 use gyre_layout::{ErrorReason, Header};
 use gyre_sim::{MemoryWrite, Topology};
 
@@ -120,9 +121,10 @@ pub struct Scoreboard {
 /// A descriptor as the engine stamps it that a remote get of `requester` brings.
 fn stamped(bits: &Bits, topology: &Topology, requester: usize) -> Bits {
     let mut stamped = *bits;
-    stamped.0[3] |= 0x80;
-    let packed = topology.packed_coord(requester).to_le_bytes();
-    stamped.0[48..52].copy_from_slice(&packed);
+    let packed = u64::from(topology.packed_coord(requester));
+    for (field, value) in [(REMOTE, 1), (REQUESTER, packed)] {
+        field.set(&mut stamped.0, value).expect("a coordinate fits");
+    }
     stamped
 }
 
@@ -342,7 +344,7 @@ impl Scoreboard {
     /// A descriptor that a remote get brings to `at`.
     fn fetched(&mut self, bits: &Bits, topology: &Topology, requester: usize, at: usize) {
         let stamped = stamped(bits, topology, requester);
-        let to_requester = bits.get(32, 30) == u64::from(topology.packed_coord(requester));
+        let to_requester = DST.get(&bits.0) == u64::from(topology.packed_coord(requester));
         match fate(&stamped, topology, at, true) {
             Fate::Good(_) if !to_requester => self.expect_error(at, ErrorReason::DescRemote),
             Fate::Good(asked) => self.asked(&asked, topology, at, map::REMOTE.fifo, &[], true),
