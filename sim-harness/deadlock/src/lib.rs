@@ -22,6 +22,8 @@ mod resource;
 mod routing;
 mod rules;
 mod shapes;
+#[cfg(test)]
+mod tests;
 mod torus;
 mod tree;
 

@@ -14,6 +14,8 @@ mod registers;
 mod run;
 mod scoreboard;
 mod shrink;
+#[cfg(test)]
+mod tests;
 
 pub use campaign::{Campaign, CampaignOptions, CampaignReport, FoundKind};
 pub use case::{Action, Carried, Case, Flip, FlipWhen, Forge, Send, SendKind, Shape, Stimulus};

@@ -7,6 +7,10 @@
 //!
 //! [`RouterMachine`] holds `rtl/router/gyre_network.sv` alone, for raw traffic.
 
+/// The name that other crates know; `tests/common` is compiled in one of them, too.
+#[cfg(test)]
+extern crate self as gyre_sim;
+
 mod axi;
 mod axi_memory;
 mod config;
@@ -32,6 +36,8 @@ mod report;
 mod router_machine;
 mod software;
 mod stall;
+#[cfg(test)]
+mod tests;
 mod topology;
 mod trace;
 

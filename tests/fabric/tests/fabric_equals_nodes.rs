@@ -3,7 +3,7 @@
 //! fabric. Every link word, memory access, register answer and interrupt of every node must be the same in
 //! the same cycle.
 
-#[path = "../../../sim-harness/sim/tests/common/mod.rs"]
+#[path = "../../../sim-harness/sim/src/tests/common/mod.rs"]
 mod common;
 
 use std::collections::BTreeSet;

@@ -1,8 +1,6 @@
 //! Machines that cannot deadlock, and machines broken on purpose.
 
-use gyre_deadlock::{
-    Fault, Report, Resource, Rules, Shape, Torus, decomposed, every_shape, exhaustive,
-};
+use crate::{Fault, Report, Resource, Rules, Shape, Torus, decomposed, every_shape, exhaustive};
 
 /// Shapes of at most `nodes` nodes.
 fn shapes(nodes: usize) -> impl Iterator<Item = Shape> {

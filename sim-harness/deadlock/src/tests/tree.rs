@@ -1,6 +1,6 @@
 //! The collective network cannot deadlock, whatever class routes there are, and is refused with rules broken (X-3, HW-5).
 
-use gyre_deadlock::{ClassRoutes, Fault, Rules, Torus, TreeReport, TreeResource, tree};
+use crate::{ClassRoutes, Fault, Rules, Torus, TreeReport, TreeResource, tree};
 
 const BROKEN: [Fault; 4] = [
     Fault::TreeRoutes,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gyre_fuzz::{
+use crate::{
     Action, Campaign, CampaignOptions, CampaignReport, Case, Forge, Rtl, Send, SendKind, Shape,
     Stimulus, draw_case, read_case, run_case,
 };

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use gyre_fuzz::{
+use crate::{
     Action, Case, Flip, FlipWhen, Rtl, Send, SendKind, Shape, Stimulus, Verdict, run_case,
 };
 use rayon::prelude::*;

@@ -1,14 +1,13 @@
 //! The collective network of whole machines (HW-5): combination, broadcast and barriers over any subset of nodes,
 //! bit for bit what the host gets in the order of the tree, beside a busy torus and other routes.
 
-mod common;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use common::collective::{self, Delivery, Program, Step, contribution, expected};
-use common::traffic::{self, Random};
-use common::{Failure, config};
+use super::common;
+use super::common::collective::{self, Delivery, Program, Step, contribution, expected};
+use super::common::traffic::{self, Random};
+use super::common::{Failure, config};
 use gyre_layout::registers::{self, COLL, coll_network, node, perf_coll, wake_group};
 use gyre_layout::{CollOp, CollType, ErrorReason};
 use gyre_sim::{

@@ -2,16 +2,14 @@
 //! the error register and the interrupt tell of it, the FIFO at fault waits for software, all
 //! others and all other nodes go on, nothing outside of a granted slot is written.
 
-mod common;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use common::traffic::{
+use super::common::traffic::{
     self, MEMORY, Plan, SOURCE, SPARE, Style, firmware, injection, pattern, read_registers,
     reception,
 };
-use common::{Failure, config};
+use super::common::{Failure, config};
 use gyre_firmware::{
     Causes, InjectionConfig, InterruptReport, ReceptionConfig, RefusedPackets, Rights, SlotConfig,
 };

@@ -1,8 +1,7 @@
 //! Faults put in by the back doors reach the error registers, and what should survive them does.
 
-mod common;
-
-use common::{Failure, bring_up, bring_up_node, config, exchange, post, run_exchange};
+use super::common;
+use super::common::{Failure, bring_up, bring_up_node, config, exchange, post, run_exchange};
 use gyre_layout::registers::node;
 use gyre_layout::{Descriptor, ErrorReason, Source};
 use gyre_sim::{AxiChannels, Cpu, LinkFault, Machine, SimError, Until};

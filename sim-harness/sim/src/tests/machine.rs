@@ -1,8 +1,6 @@
 //! Whole machines of Verilated nodes with software on them.
 
-mod common;
-
-use common::{config, run_exchange};
+use super::common::{config, run_exchange};
 use gyre_sim::{Machine, MachineConfig, MemoryConfig, RunReport};
 
 fn exchange(config: &MachineConfig, count: usize) -> RunReport {

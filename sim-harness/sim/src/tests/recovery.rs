@@ -1,9 +1,10 @@
 //! Drain and reset in the middle of traffic, and how firmware gets a machine back to work.
 
-mod common;
-
-use common::config;
-use common::traffic::{self, AllSeen, Kind, Lossy, Plan, Style, firmware, open, read_registers};
+use super::common;
+use super::common::config;
+use super::common::traffic::{
+    self, AllSeen, Kind, Lossy, Plan, Style, firmware, open, read_registers,
+};
 use gyre_firmware::SelfTest;
 use gyre_layout::registers::{injection_fifo, node, perf_received, perf_sent};
 use gyre_layout::{ErrorReason, LinkState};

@@ -1,11 +1,9 @@
 //! Software on simulated time: registers, waits, locks, ends.
 
-mod common;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use common::{Failure, bring_up, config};
+use super::common::{Failure, bring_up, config};
 use gyre_layout::ErrorReason;
 use gyre_layout::registers::{self, node, wake_group};
 use gyre_sim::{BusError, Cpu, Lock, Machine, MachineConfig, Notify, SimError, Until, WakeReason};

@@ -1,12 +1,10 @@
 //! Waveforms: what is in them, and that they change nothing (DESIGN, Simulation 10).
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use common::{Failure, bring_up, config, post, run_exchange, run_exchange_only};
+use super::common::{Failure, bring_up, config, post, run_exchange, run_exchange_only};
 use gyre_layout::registers::node;
 use gyre_layout::{Descriptor, Source};
 use gyre_sim::{Machine, MachineConfig, ModelKind, RunReport, SimError, TraceConfig, Until};

@@ -1,13 +1,11 @@
 //! Random traffic of all kinds on whole machines: delivery in every shape, the same result every time, and
 //! performance counters that say what the test counted itself.
 
-mod common;
-
-use common::traffic::{
+use super::common::traffic::{
     self, Kind, Message, Plan, RECEPTION, REMOTE_GET_FIFO, Style, injection, read_registers,
     reception,
 };
-use common::{Failure, config};
+use super::common::{Failure, config};
 use gyre_layout::registers::{
     injection_fifo, node, perf_flits, perf_received, perf_sent, perf_stalls, reception_fifo,
 };

@@ -1,0 +1,4 @@
+//! Tests of whole machines, and of machines with a rule broken.
+
+mod torus;
+mod tree;

@@ -1,0 +1,4 @@
+//! Tests of cases and campaigns on the RTL.
+
+mod campaign;
+mod wires;

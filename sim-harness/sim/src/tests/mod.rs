@@ -1,0 +1,12 @@
+//! Tests of whole machines with software on them.
+
+mod collective;
+mod common;
+mod errors;
+mod faults;
+mod machine;
+mod recovery;
+mod routers;
+mod software;
+mod trace;
+mod traffic;
