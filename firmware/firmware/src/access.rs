@@ -6,7 +6,7 @@ use gyre_layout::registers::{base_slot, group_page, injection_fifo, page, recept
 
 /// A register bus: 64-bit registers at byte addresses.
 pub trait RegisterAccess {
-    /// What the bus answers when it refuses an access.
+    /// Refusal of an access by the bus.
     type Error: fmt::Debug + fmt::Display;
 
     /// Reads the register at `address`.

@@ -20,7 +20,7 @@ pub const BARRIER_ENTER: Register =
 pub const BARRIER_DONE: Register =
     Register::node("COLL BARRIER_DONE", COLL + coll_network::BARRIER_DONE);
 
-/// What each tree port leads to.
+/// End that each tree port leads to.
 const ENDS: [&str; 3] = ["parent", "child 0", "child 1"];
 
 impl<A: RegisterAccess> Node<A> {

@@ -1,4 +1,4 @@
-//! What can go wrong while a node is set up.
+//! Errors of node set-up.
 
 use core::fmt;
 
@@ -39,7 +39,7 @@ pub enum NodeError<E: fmt::Debug + fmt::Display> {
         field: &'static str,
         /// Value read.
         value: u64,
-        /// What it must be.
+        /// Accepted values.
         expected: &'static str,
     },
     /// A status did not come within the poll limit.
@@ -79,7 +79,7 @@ pub enum NodeError<E: fmt::Debug + fmt::Display> {
     TreeLinkDown {
         /// Tree port: 0 parent, 1 and 2 children.
         port: u8,
-        /// What it leads to.
+        /// End that it leads to.
         end: &'static str,
         /// State of its link unit.
         state: LinkState,
@@ -89,13 +89,13 @@ pub enum NodeError<E: fmt::Debug + fmt::Display> {
     /// A configuration value that the node cannot take.
     #[error("{what}{}: {value:#x}, expected {expected}", IndexText(*.index))]
     Config {
-        /// What was configured.
+        /// Part that was configured.
         what: &'static str,
         /// Number of the FIFO, slot or dimension.
         index: Option<u16>,
         /// The value.
         value: u64,
-        /// What it must be.
+        /// Accepted values.
         expected: &'static str,
     },
     /// A FIFO or slot that somebody uses already.

@@ -37,7 +37,7 @@ pub struct ErrorReport {
     pub count: u32,
 }
 
-/// What an interrupt was about.
+/// Causes of an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InterruptReport {
     /// Causes that were set; they have been cleared.

@@ -6,7 +6,7 @@ use gyre_layout::{Field, ID_MAGIC, ID_VERSION, MAX_DIM};
 use crate::access::{Register, RegisterAccess};
 use crate::error::NodeError;
 
-/// What a node was built with (PARAMS).
+/// Parameters that a node was built with (PARAMS).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameters {
     /// Dimensions of the torus, 1 to 5.
@@ -75,7 +75,7 @@ impl<A: RegisterAccess> Node<A> {
         Ok(node)
     }
 
-    /// What the node was built with.
+    /// Parameters that the node was built with.
     #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.parameters

@@ -14,7 +14,7 @@ impl<A: RegisterAccess> Node<A> {
     /// are set up afterwards, with the `open_` and `grant_` functions.
     ///
     /// # Errors
-    /// Those of its steps.
+    /// Errors of its steps.
     pub fn bring_up(
         &mut self,
         network: &NetworkConfig,

@@ -10,7 +10,7 @@ use crate::node::Node;
 /// Packets of one source that were refused: one at least of every software word from the first to the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefusedPackets {
-    /// Who sent them.
+    /// Sender.
     pub source: Coord,
     /// Kind of the packets, or its code if it has no meaning.
     pub kind: Result<Kind, u8>,

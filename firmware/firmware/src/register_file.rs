@@ -15,7 +15,7 @@ use crate::access::RegisterAccess;
 const TREE_LINK_STATUS: u64 = COLL + coll_network::LINK_STATUS;
 const BARRIER_DONE: u64 = COLL + coll_network::BARRIER_DONE;
 
-/// What the bus of the double answers.
+/// Refusal by the double's bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlaveError;
 

@@ -6,7 +6,7 @@ use crate::access::{Register, RegisterAccess};
 use crate::error::NodeError;
 use crate::node::Node;
 
-/// What may be done with a region.
+/// Allowed accesses to a region.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rights {
     /// Descriptors of local injection FIFOs may read it.
@@ -28,7 +28,7 @@ pub struct SlotConfig {
     pub limit: u64,
     /// Owner, 0 to 15.
     pub owner: u8,
-    /// What may be done with it.
+    /// Allowed accesses.
     pub rights: Rights,
 }
 

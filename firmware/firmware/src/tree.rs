@@ -109,8 +109,8 @@ mod tests {
         (0..nodes).map(|n| RoutePart::of(members, n)).collect()
     }
 
-    /// What must hold of a route: its links agree at both ends, it is one tree with one root, it has exactly the
-    /// members, and no leaf and no root is there for nothing.
+    /// Checks a route: its links agree at both ends, it is one tree with one root, it has exactly the members, and no
+    /// leaf and no root is superfluous.
     fn check(nodes: u32, members: &[u32]) {
         let parts = parts(nodes, members);
         let at = |n: u32| parts.get(n as usize).copied().flatten();

@@ -55,7 +55,7 @@ macro_rules! codes {
 }
 
 codes! {
-    /// What a packet or a descriptor is for: `kind_e` in SystemVerilog.
+    /// Purpose of a packet or a descriptor: `kind_e` in SystemVerilog.
     Kind in "kind" {
         Invalid = 0, "invalid";
         MemFifo = 1, "memory FIFO";
@@ -96,8 +96,7 @@ codes! {
 }
 
 codes! {
-    /// What the nodes do with the packets of a collective: `coll_op_e` in SystemVerilog. Operations on
-    /// floating point: [`CollType::F64`].
+    /// Operation of a collective: `coll_op_e` in SystemVerilog. Operations on floating point: [`CollType::F64`].
     CollOp in "op" {
         Broadcast = 0, "broadcast";
         And = 1, "and";

@@ -1,4 +1,4 @@
-//! Collectives: what a packet of the collective network says of its operation, in the header's `hint`.
+//! Operation of a collective, in the `hint` of descriptors and headers.
 
 use crate::field::Packer;
 use crate::fields::coll::{DTYPE, OP, ROUTE};

@@ -19,13 +19,13 @@ pub struct Source {
 }
 
 impl Source {
-    /// `length` bytes, in a place that is not known yet.
+    /// `length` bytes at a place that is not known yet.
     #[must_use]
     pub const fn of_length(length: usize) -> Self {
         Self {
             slot: 0,
             offset: 0,
-            // No descriptor says more.
+            // A descriptor's length has 32 bits.
             length: length as u32,
         }
     }
@@ -37,7 +37,7 @@ impl Source {
     }
 }
 
-/// A piece of a base slot that descriptors can name, all of it: payloads are there of which each need not be checked.
+/// A range of a base slot that was checked once: payloads in it need no check of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Area {
     slot: u16,
@@ -87,7 +87,7 @@ impl Area {
 /// [`Descriptor::collective_fifo`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// What to do.
+    /// Purpose.
     pub kind: Kind,
     /// Leave a copy at every node on the way.
     pub deposit: bool,
@@ -133,7 +133,7 @@ pub struct Descriptor {
     pub requester: Coord,
 }
 
-/// A message into a reception FIFO: what [`Descriptor::memory_fifo`] has of it, without its source.
+/// A message into a reception FIFO: the arguments of [`Descriptor::memory_fifo`] without the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Destination.
@@ -195,8 +195,8 @@ impl Message {
         ]))
     }
 
-    /// What all descriptors of messages like this one have in common: those to the same place with the same software
-    /// word 0, whatever their payload, software word 1 and message id.
+    /// Common part of the descriptors of messages to the same place with the same software word 0; payload, software
+    /// word 1 and message id may differ.
     ///
     /// # Errors
     /// [`LayoutError::Range`] if a value does not fit into its field.
@@ -211,11 +211,11 @@ impl Message {
     }
 }
 
-/// A transfer by the DMA engines alone, by the fixed route: what [`Descriptor::put`] or [`Descriptor::remote_get`] have of
-/// it, without the source.
+/// A transfer by the DMA engines alone, by the fixed route: the arguments of [`Descriptor::put`] or
+/// [`Descriptor::remote_get`] without the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Whether it is a remote get, which takes descriptors to a remote-get injection FIFO; else a put.
+    /// Remote get, which takes descriptors to a remote-get injection FIFO; else a put.
     pub remote_get: bool,
     /// Destination.
     pub dst: PackedCoord,
@@ -293,13 +293,13 @@ impl Transfer {
     }
 }
 
-/// The words of a message's descriptor of which software fills in what changes from message to message: see
+/// The words of a message's descriptor; software fills in the fields that change from message to message. See
 /// [`Message::template`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageTemplate([u64; DESCRIPTOR_BYTES / 8]);
 
 impl MessageTemplate {
-    /// One that is no message's.
+    /// Template of no message.
     pub const BLANK: Self = Self([0; DESCRIPTOR_BYTES / 8]);
 
     /// The bytes of the descriptor with a payload of `length` bytes from byte `at` of `area` on, software word 1 `sw1` and
@@ -333,7 +333,7 @@ impl MessageTemplate {
 /// Bits of a byte offset in a base slot.
 const OFFSET_BITS: u32 = 40;
 
-/// The error of a payload whose place no descriptor can say.
+/// Error of a payload at a place that does not fit into a descriptor.
 #[cold]
 fn misplaced(source: Source) -> LayoutError {
     match u64::from(source.slot) >> SRC_SLOT.width {

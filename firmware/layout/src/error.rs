@@ -1,4 +1,4 @@
-//! Why bytes are no header or descriptor, or values fit into none.
+//! Errors of encoding and decoding.
 
 use core::fmt;
 

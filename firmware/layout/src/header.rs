@@ -47,15 +47,15 @@ pub struct Header {
     pub deposit: bool,
     /// The packet may take any shortest way.
     pub dynamic_route: bool,
-    /// What the packet is for.
+    /// Purpose of the packet.
     pub kind: Kind,
     /// Payload bytes, 0..=512.
     pub len: u16,
-    /// Directions that a dynamic packet may take where both are shortest, one bit a port; 0 = any.
+    /// Directions allowed to a dynamic packet where both are shortest, one bit a port; 0 = any.
     pub hint: u16,
     /// Dimension that a dynamic packet is to finish first, from 1; 0 = any.
     pub order: u8,
-    /// Its flow, on the way from source to target: where software finds the packet it is gone.
+    /// Place in its flow, on the way from source to target; removed before software sees the packet.
     pub flow: Option<FlowPlace>,
     /// First packet of its message.
     pub first: bool,
@@ -135,12 +135,12 @@ impl Header {
     }
 }
 
-/// What software needs of the header of a packet in a reception FIFO. It reads one for every packet.
+/// Fields that software needs of the header of a packet in a reception FIFO; it reads one for every packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageHeader {
     /// Source.
     pub src: PackedCoord,
-    /// What the packet is for.
+    /// Purpose of the packet.
     pub kind: Kind,
     /// Payload bytes, as the header says.
     pub len: u16,
@@ -164,7 +164,7 @@ impl MessageHeader {
     #[inline(always)]
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, LayoutError> {
         let words = to_words::<4, _>(bytes);
-        // What is zero wherever software finds a packet.
+        // These fields are zero in a reception FIFO.
         if FLOW.of(&words) | BIRTH.of(&words) | FLOW_VALID.of(&words) | FLOW_SEQ.of(&words) != 0 {
             Header::decode(bytes)?;
         }
@@ -186,7 +186,7 @@ impl MessageHeader {
         }
     }
 
-    /// The same of a packet that is some of a message for memory; `None` if it is all of one or something else, or if
+    /// These fields of one packet of a multi-packet memory-FIFO message; `None` for every other packet, and where
     /// [`decode`](Self::decode) refuses it.
     #[must_use]
     #[inline(always)]
@@ -213,7 +213,7 @@ const fn mask(word: usize, fields: &[BitField]) -> u64 {
     mask
 }
 
-/// What software needs of the header of a packet in a reception FIFO that is all of its message: most are.
+/// Fields that software needs of the header of a single-packet message in a reception FIFO: most messages are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WholeMessage {
     /// Source.
@@ -225,7 +225,7 @@ pub struct WholeMessage {
 }
 
 impl WholeMessage {
-    /// These fields of the header in `bytes`; `None` if the packet is not all of a message for memory, or if
+    /// These fields of the header in `bytes`; `None` if the packet is no single-packet memory-FIFO message, or if
     /// [`MessageHeader::decode`] refuses it.
     #[must_use]
     #[inline(always)]

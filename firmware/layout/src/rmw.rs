@@ -1,4 +1,4 @@
-//! Read-modify-writes: the request of software, and the word `aux` of a request packet's header.
+//! Read-modify-writes as software requests them.
 
 use crate::RmwOp;
 
@@ -14,7 +14,7 @@ pub struct Rmw {
     pub value: u64,
     /// Apply `op` only where memory equals this.
     pub test: Option<u64>,
-    /// Where the value before goes at the requester, with or without a match: slot (with write right, and of
-    /// the injection FIFO's owner) and byte offset. The answer writes nothing without.
+    /// Place of the previous value at the requester, with or without a match: slot (with write right, and of the
+    /// injection FIFO's owner) and byte offset. `None`: the answer writes nothing.
     pub fetch: Option<(u16, u64)>,
 }

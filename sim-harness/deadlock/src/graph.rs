@@ -13,9 +13,9 @@ use crate::torus::Torus;
 /// One step of a cycle: who holds a resource waits for the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// What is held.
+    /// Held resource.
     pub holds: Resource,
-    /// What is waited for.
+    /// Awaited resource.
     pub wants: Resource,
     /// A packet that does so: where it entered these channels, and its destination. None behind ejection, where packets
     /// end and begin.
@@ -33,7 +33,7 @@ impl Wait {
     }
 }
 
-/// What a check found.
+/// Result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Resources in use.
@@ -174,7 +174,7 @@ impl Builder<'_> {
 
     /// Every (held, waited for), each once.
     fn edges(&self) -> Vec<(u32, u32)> {
-        // What each resource waits for: little, found again for many pairs of nodes.
+        // Resources that each resource waits for: few, found again for many pairs of nodes.
         let mut wanted: Vec<Vec<u32>> = vec![Vec::new(); self.ids()];
         let mut add = |holds: Resource, wants: Resource| {
             let (list, wants) = (&mut wanted[self.id(holds) as usize], self.id(wants));

@@ -1,4 +1,4 @@
-//! What packets hold and wait for.
+//! Resources that packets hold and wait for.
 
 use std::fmt;
 
@@ -75,7 +75,7 @@ pub enum Resource {
         /// Class of its packets.
         class: Class,
     },
-    /// What carries out remote gets and read-modify-writes at `node` and injects their answers.
+    /// Executor of remote gets and read-modify-writes at `node`, which injects their answers.
     RemoteGet {
         /// Where it is.
         node: usize,

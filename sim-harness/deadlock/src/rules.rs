@@ -1,4 +1,4 @@
-//! What a configuration of the network promises, and what can be broken on purpose.
+//! Rules of a network configuration, and faults that break them on purpose.
 
 use std::str::FromStr;
 

@@ -22,7 +22,7 @@ use crate::resource::{Class, place};
 use crate::rules::{Fault, Rules};
 use crate::torus::Torus;
 
-/// What coll_select and coll_down do with the packets of a route, from the route's register.
+/// Routing of a class route's packets by coll_select and coll_down, from the route's register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeRoute {
     /// Packets go on to the parent, and come down from it; else they turn around here.
@@ -152,7 +152,7 @@ impl ClassRoutes {
     }
 }
 
-/// What the packet at the front of a virtual channel is.
+/// Packet at the front of a virtual channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Front {
     /// It combines with those of the other inputs.
@@ -242,7 +242,7 @@ impl Front {
     }
 }
 
-/// What a check of class routes found.
+/// Result of a check of class routes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TreeReport {
     /// Resources in use.
@@ -274,7 +274,7 @@ pub fn tree(routes: &ClassRoutes, rules: &Rules) -> TreeReport {
     let mut edges = Vec::new();
     for node in 0..routes.nodes {
         builder.node(node);
-        // What two nodes find alike is little.
+        // Few edges are found by two nodes.
         builder.edges.sort_unstable();
         builder.edges.dedup();
         edges.append(&mut builder.edges);
@@ -435,7 +435,7 @@ impl Builder<'_> {
             }
         }
         if part.parent && self.rules.breaks(Fault::TreeCutThrough) {
-            // What stands before it on the link waits for what comes by the other one.
+            // The packet ahead of it on the link waits for the packet of the other link.
             let above = parent(node as u32).map(|above| above as usize);
             let below = above.map_or([None; 2], |above| self.children(above));
             for other in below.into_iter().flatten().filter(|&other| other != node) {
@@ -467,7 +467,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What has to happen before a contribution leaves `node` for its parent.
+    /// Adds the waits of a contribution that leaves `node` for its parent.
     fn contribution(&mut self, node: usize, route: usize, part: TreeRoute) {
         let outstanding = TreeResource::Contribution(node, route);
         let [child0, child1] = self.children(node);
@@ -497,7 +497,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What has to happen before the node's own contribution stands in the injection buffer.
+    /// Adds the waits of the node's own contribution on its way to the injection buffer.
     fn own(&mut self, node: usize, route: usize) {
         let outstanding = TreeResource::Own(node, route);
         self.add(outstanding, TreeResource::Local(node, route, Front::Ahead));
@@ -549,7 +549,7 @@ impl Builder<'_> {
     }
 }
 
-/// What an input waits for that has no packet to combine: the node itself, or one of its children.
+/// Resource that an input without a packet to combine waits for: the node itself, or one of its children.
 fn awaited(input: usize, from: usize, route: usize) -> TreeResource {
     match input {
         0 => TreeResource::Own(from, route),

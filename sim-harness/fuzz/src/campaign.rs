@@ -1,4 +1,4 @@
-//! Many cases: drawn by seed, guided by what they reach, in parallel; what is found does not depend on the threads.
+//! Many cases: drawn by seed, guided by coverage, in parallel. Findings do not depend on the number of threads.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ const BATCH: u64 = 64;
 /// Cases that the corpus keeps.
 const CORPUS: usize = 512;
 
-/// What to run.
+/// Options of a campaign.
 #[derive(Clone, Debug)]
 pub struct CampaignOptions {
     /// Seed of all cases.
@@ -31,7 +31,7 @@ pub struct CampaignOptions {
     pub stop_at_first: bool,
     /// Runs to shrink the first case of each kind of finding; 0 leaves it as it is.
     pub shrink_runs: u64,
-    /// What they run on. Where coverage is counted, cases that run something new are kept as well.
+    /// RTL under test. With coverage, cases that run new lines are kept as well.
     pub rtl: Rtl,
 }
 
@@ -44,7 +44,7 @@ pub struct FoundKind {
     pub cases: u64,
     /// Number of the first.
     pub first: u64,
-    /// What was seen there, in the case as it was drawn.
+    /// Observation in the case as drawn.
     pub detail: String,
     /// The first, made small.
     pub case: Case,
@@ -52,7 +52,7 @@ pub struct FoundKind {
     pub stimuli: usize,
 }
 
-/// What came of a campaign.
+/// Result of a campaign.
 #[derive(Clone, Debug)]
 pub struct CampaignReport {
     /// Cases run.
@@ -135,7 +135,7 @@ impl Campaign {
         if random.random_bool(0.5) {
             return draw_case(self.options.seed, number, self.options.dims.as_deref());
         }
-        // What came last has been changed least.
+        // The latest cases have been mutated least.
         let at = random
             .random_range(0..=last)
             .max(random.random_range(0..=last));

@@ -75,7 +75,7 @@ impl Shape {
     }
 }
 
-/// What a descriptor is for.
+/// Purpose of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SendKind {
@@ -140,7 +140,7 @@ pub struct Send {
     /// Leaves copies on its way.
     #[serde(default, skip_serializing_if = "is_false")]
     pub deposit: bool,
-    /// What a remote get carries.
+    /// Puts that a remote get carries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carries: Vec<Carried>,
     /// Bits of the descriptor that are flipped, 0 to 511.
@@ -205,7 +205,7 @@ impl Forge {
     }
 }
 
-/// What is done.
+/// A stimulus.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
@@ -467,7 +467,7 @@ pub struct Stimulus {
     pub cycle: u32,
     /// Node.
     pub node: usize,
-    /// What.
+    /// Stimulus.
     pub action: Action,
 }
 
@@ -477,12 +477,12 @@ pub struct Stimulus {
 pub struct Case {
     /// The machine.
     pub machine: Shape,
-    /// What is done, in order of time.
+    /// Stimuli in order of time.
     pub stimulus: Vec<Stimulus>,
 }
 
 impl Case {
-    /// What is wrong with the case: number of the stimulus (none: the machine), field, value, expected.
+    /// Checks every field. An error names the stimulus (`None`: the machine), field, value and expected values.
     pub fn check(&self) -> Result<(), (Option<usize>, String)> {
         let config = self.machine.config();
         config

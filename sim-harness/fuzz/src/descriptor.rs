@@ -1,4 +1,4 @@
-//! What a descriptor asks for, read from its bits, and what the hardware owes it (HW-1, X-5): an oracle beside the RTL.
+//! Oracle for descriptors: request read from the bits, and required reaction of the hardware (HW-1, X-5).
 
 use bitvec::order::Lsb0;
 use bitvec::view::BitView;
@@ -29,7 +29,7 @@ impl Bits {
     }
 }
 
-/// What a good descriptor asks for.
+/// Request of a good descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// Kind's code.
@@ -60,7 +60,7 @@ pub struct Asked {
     pub deposit: bool,
 }
 
-/// What the transmit side does with a descriptor.
+/// Reaction of the transmit side to a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It is carried out.
@@ -119,7 +119,7 @@ pub fn fate(bits: &Bits, topology: &Topology, node: usize, remote: bool) -> Fate
     if reserved || (!remote && marked) {
         return Fate::Refused(ErrorReason::DescReserved);
     }
-    // Collectives that nobody planned, hints of directions, flows and marks of hardware are left to the RTL.
+    // Unplanned collectives, hints of directions, flows and marks of hardware are left to the RTL.
     let foreign_flow = flow && (flow_id != 0 || kind != 2 || !dynamic);
     if kind == 6 || (dynamic && hint != 0) || foreign_flow || (remote && kind != 2) {
         return Fate::Unknown(asked);
@@ -172,7 +172,7 @@ pub fn fate(bits: &Bits, topology: &Topology, node: usize, remote: bool) -> Fate
     Fate::Good(asked)
 }
 
-/// What the receiving side does with what a good descriptor sends.
+/// Reaction of the receiving side to a good descriptor's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// It is taken.
@@ -183,7 +183,7 @@ pub enum Arrival {
     Unknown,
 }
 
-/// What the target does with the packets of a good descriptor.
+/// Reaction of the target to the packets of a good descriptor.
 pub fn arrival(asked: &Asked) -> Arrival {
     match asked.kind {
         1 => match map::RECEPTION

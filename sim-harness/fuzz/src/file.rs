@@ -17,7 +17,7 @@ pub enum CaseError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What went wrong.
+        /// Reason.
         source: io::Error,
     },
     /// It is no TOML, or a field is missing, unknown or of the wrong type.

@@ -30,7 +30,7 @@ const SPAN: u32 = 1_500;
 /// Descriptors posted in an injection FIFO of a node, at most: its ring holds 64.
 const POSTS: usize = 48;
 
-/// What a case is about: stimuli that weaken what the scoreboard can promise are drawn in some cases only.
+/// Theme of a case: stimuli that weaken the scoreboard's checks are drawn in some themes only.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Theme {
     /// Good and bad descriptors, registers, slow memory.
@@ -344,7 +344,7 @@ impl Draw {
     fn add_pressure(&mut self, stimuli: &mut Vec<Stimulus>) {
         let from = self.below(self.nodes as u64) as usize;
         let to = self.below(self.nodes as u64) as usize;
-        // What else is drawn for its FIFO goes elsewhere.
+        // Other stimuli for its FIFO go to another one.
         let beside = match self.one_in(2) {
             true => from,
             false => self.below(self.nodes as u64) as usize,

@@ -41,7 +41,7 @@ pub const INJECTION: [Ring; 4] = [
 pub const REMOTE: Ring = ring(31, 0x8000, 0x1000);
 /// Reception FIFOs; the second is small, to be full at times.
 pub const RECEPTION: [Ring; 2] = [ring(0, 0x1_0000, 0x4000), ring(5, 0x1_8000, 0x1000)];
-/// What is sent, at no round address.
+/// Data to send, at an odd address.
 pub const SOURCE: Region = region(0, 0x4_0025, 0x1_0000);
 /// Where puts write.
 pub const LANDING: Region = region(1, 0x6_0005, 0x6_0000);
@@ -63,7 +63,7 @@ pub const SLOTS: [(u16, u64, u64, u64, u64); 7] = [
 pub const GRANTED: std::ops::Range<u16> = 8..12;
 /// Owner of the FIFOs.
 pub const OWNER: u64 = 1;
-/// What counters hold at first.
+/// Initial value of counters.
 pub const COUNTER_START: u64 = 1 << 40;
 /// Counters are the words before, words that are added to those from here on, of the counters' slot.
 pub const ADDED: u32 = 256;
@@ -82,8 +82,8 @@ pub fn pattern(node: usize, offset: u64) -> u8 {
     (x ^ x >> 13 ^ x >> 21) as u8
 }
 
-/// Ring of an injection FIFO of a node for which so many resets were asked. Each gives the FIFO another ring: doorbells from
-/// before may still wait for an earlier reset, and descriptors that they have posted stay as they are until this one is over.
+/// Ring of an injection FIFO of a node after `resets` requested resets. Each reset moves the ring: earlier doorbells may
+/// still wait for an earlier reset, and the descriptors that they posted must stay until the last one is over.
 pub fn injection_ring(fifo: usize, resets: u64) -> Ring {
     let ring = INJECTION[fifo];
     let base = ring.base + resets * 0x1000_0000;
@@ -128,7 +128,7 @@ pub fn flow_peers(nodes: usize, node: usize) -> (usize, usize) {
     ((node + 1) % nodes, (node + nodes - 1) % nodes)
 }
 
-/// The writes that bring up a node for which so many resets were asked, with its FIFOs, slots, routes and flows.
+/// Writes that bring up a node after `resets` requested resets, with its FIFOs, slots, routes and flows.
 pub fn set_up(topology: &Topology, number: usize, resets: u64) -> Vec<(u64, u64)> {
     let nodes = topology.nodes();
     let network = topology.network_config(number);

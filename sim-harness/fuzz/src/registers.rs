@@ -1,4 +1,4 @@
-//! What the register map says an access is answered with: an oracle beside the RTL.
+//! Oracle for register accesses: the answer that the register map promises.
 
 use gyre_layout::registers::{
     self as reg, COLL, REFUSALS, base_slot, coll_network, flow_page, group_page, injection_fifo,

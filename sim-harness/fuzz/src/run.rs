@@ -31,20 +31,20 @@ const RESET_PAUSE: u64 = 100;
 /// Cycles from the time of an error to the interrupt.
 const ERROR_TO_INTERRUPT: u64 = 1;
 
-/// What came of a case.
+/// Result of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// What must not be; empty for a good case.
+    /// Violations; empty for a good case.
     pub findings: Vec<Finding>,
-    /// What was reached.
+    /// States reached.
     pub coverage: BTreeSet<String>,
-    /// Lines and branches of the RTL that were run; none unless [`Rtl::coverage`] asked for them.
+    /// Lines and branches of the RTL that were run; empty unless [`Rtl::coverage`] is set.
     pub rtl: RtlCoverage,
     /// Cycles of the machine.
     pub cycles: u64,
     /// Digest of the machine.
     pub hash: u64,
-    /// What has not arrived in the end, also where a flip, a reset or a memory error excuses that.
+    /// Data that never arrived, also where a flip, a reset or a memory error excuses that.
     pub lost: Vec<Finding>,
     /// First error that each node has recorded, of those that have one.
     pub reports: Vec<Report>,
@@ -55,9 +55,9 @@ pub struct Verdict {
 /// The RTL that a case is run on.
 #[derive(Clone, Debug, Default)]
 pub struct Rtl {
-    /// A tree in the place of the checkout's `rtl/`.
+    /// Tree to use instead of the checkout's `rtl/`.
     pub tree: Option<PathBuf>,
-    /// Lines and branches are counted, which takes some ten times as long.
+    /// Counts lines and branches, which takes about ten times as long.
     pub coverage: bool,
 }
 
@@ -134,7 +134,7 @@ impl From<SimError> for FuzzError {
     }
 }
 
-/// What an answer is for.
+/// Use of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Nothing,
@@ -394,7 +394,7 @@ impl Runner<'_> {
         }
     }
 
-    /// What is promised as long as nothing was reset, cut or written wildly.
+    /// `answer` as long as nothing was reset, cut or written wildly; else either answer.
     fn promised(&self, answer: Answer) -> Answer {
         match self.board.weak || self.board.wild {
             true => Answer::Either,

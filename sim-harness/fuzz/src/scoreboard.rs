@@ -1,4 +1,4 @@
-//! What may be written, what must arrive, and what was wrong (X-5, HW-1).
+//! Scoreboard: writes that may happen, data that must arrive, and findings (X-5, HW-1).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,12 +9,12 @@ use gyre_sim::{MemoryWrite, Topology};
 use crate::descriptor::{Arrival, Asked, Bits, Fate, arrival, fate};
 use crate::map;
 
-/// Something that must not be.
+/// A violation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Its kind, without numbers of the case.
     pub signature: String,
-    /// What was seen.
+    /// Observation.
     pub detail: String,
 }
 
@@ -27,10 +27,10 @@ impl Finding {
     }
 }
 
-/// What a range of memory is to hold.
+/// Expected contents of a range of memory.
 #[derive(Clone, Debug)]
 enum Content {
-    /// What lies at an offset of a node's source slot.
+    /// Data at an offset of a node's source slot.
     Source(usize, u64),
     /// These bytes.
     Bytes(Vec<u8>),
@@ -108,17 +108,17 @@ pub struct Scoreboard {
     pub weak: bool,
     /// Packets were on links that nobody sent: they may do what a granted slot or an open FIFO lets them.
     pub forged: bool,
-    /// A remote get may have brought a put of its requester to another node than the one that was meant: to any of so many.
+    /// Number of nodes, if a spoilt remote get may have reached another node than the intended one.
     strayed: Option<usize>,
-    /// Puts that lie in memory for a remote get that is refused, and the node that they lie in.
+    /// Puts in memory for a refused remote get, and their node.
     left: Vec<(Bits, usize)>,
-    /// Registers were written that may have granted anything.
+    /// Register writes may have granted anything.
     pub wild: bool,
-    /// Messages that were last seen in each stream of packets that keeps its order.
+    /// Last message seen in each ordered stream of packets.
     order: BTreeMap<(usize, usize, u16, u64, u64), u64>,
 }
 
-/// A descriptor as the engine stamps it that a remote get of `requester` brings.
+/// A descriptor brought by a remote get of `requester`, as the engine stamps it.
 fn stamped(bits: &Bits, topology: &Topology, requester: usize) -> Bits {
     let mut stamped = *bits;
     let packed = u64::from(topology.packed_coord(requester));
@@ -348,7 +348,7 @@ impl Scoreboard {
         match fate(&stamped, topology, at, true) {
             Fate::Good(_) if !to_requester => self.expect_error(at, ErrorReason::DescRemote),
             Fate::Good(asked) => self.asked(&asked, topology, at, map::REMOTE.fifo, &[], true),
-            // What comes after "no put to its requester" in the list of checks.
+            // Checks that come after "no put to its requester".
             Fate::Refused(reason) => {
                 self.expect_error(at, reason);
                 let reasons = self.reasons.entry(at).or_default();
@@ -562,7 +562,7 @@ impl Scoreboard {
         })
     }
 
-    /// What is missing or wrong at the end of a case in which nothing may be lost. `peek` reads memory.
+    /// Missing or wrong data at the end of a case in which nothing may be lost. `peek` reads memory.
     pub fn missing(&self, peek: impl FnMut(usize, u64, &mut [u8])) -> Vec<Finding> {
         match self.weak || self.wild {
             true => Vec::new(),
@@ -570,7 +570,7 @@ impl Scoreboard {
         }
     }
 
-    /// What is missing or wrong at the end, whatever excuses it. `peek` reads memory.
+    /// Missing or wrong data at the end, excused or not. `peek` reads memory.
     pub fn lost(&self, mut peek: impl FnMut(usize, u64, &mut [u8])) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (id, message) in &self.messages {
@@ -637,7 +637,7 @@ impl Scoreboard {
     }
 }
 
-/// What a target may say of a packet that it refuses.
+/// Reasons for which a target may refuse a packet.
 const REFUSALS: [ErrorReason; 7] = [
     ErrorReason::PktRecFifo,
     ErrorReason::PktInjFifo,

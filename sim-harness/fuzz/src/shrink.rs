@@ -62,7 +62,7 @@ pub fn shrink_case(case: &Case, budget: u64, mut fails: impl FnMut(&Case) -> boo
     Shrunk { case: best, runs }
 }
 
-/// What makes a machine simpler, the most important first.
+/// Simplifications of a machine, the most effective first.
 const MACHINES: [fn(&mut Case); 5] = [
     |case| {
         let nodes = 2;
@@ -80,7 +80,7 @@ const MACHINES: [fn(&mut Case); 5] = [
     |case| case.machine.seed = 1,
 ];
 
-/// What makes a descriptor simpler.
+/// Simplifications of a descriptor.
 const SENDS: [fn(&mut Send); 10] = [
     |send| send.spoil.clear(),
     |send| send.counter = None,

@@ -139,7 +139,7 @@ private:
         uint64_t addr;
         uint64_t fields;
     };
-    // What a channel offered in the last cycle without being taken: it must not change.
+    // Offer of a channel in the last cycle that was not taken: it must not change.
     struct Held {
         bool valid = false;
         uint64_t words[2 + kBeatWords] = {};

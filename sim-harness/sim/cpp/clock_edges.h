@@ -1,4 +1,4 @@
-// What the rising edges of a model's clocks trigger in it.
+// Triggers of the rising edges of a model's clocks.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ public:
     // All units.
     static constexpr Units kAll = ~Units{0} >> (8 * sizeof(Units) - Wires::kUnitCount);
 
-    // Those of a model like this one, which is quiet, with its clocks low.
+    // Edges of a quiet model like this one, with its clocks low.
     static const ClockEdges& of(Model& model) {
         static const ClockEdges edges(model);
         return edges;
     }
 
-    // What the clocks of `units` trigger together.
+    // Triggers of the clocks of `units` together.
     uint64_t triggered(Units units) const {
         uint64_t word = 0;
         for (const auto& group : groups_) {

@@ -10,7 +10,7 @@ namespace gyre {
 
 namespace {
 
-// What `symbol` of the library returns.
+// Result of the library's function `symbol`.
 template <class Entry>
 std::unique_ptr<Entry> load(rust::Str library, const char* symbol) {
     const std::string path(library);

@@ -20,7 +20,7 @@ struct Counts {
     size_t size;
 };
 
-// What the models of a machine share: initial values, and the waveform of all of them.
+// State shared by a machine's models: initial values, and the common waveform.
 class SimContext {
 public:
     virtual ~SimContext() = default;
@@ -48,7 +48,7 @@ public:
     virtual Counts coverage() const = 0;
 };
 
-// What a node or router is made with.
+// Options of a node or router.
 struct NodeOptions {
     const char* name;        // its scope in waveforms
     uint64_t stall_seed;     // of a node: stalls of its memory channels
@@ -63,7 +63,7 @@ struct ModelEntry {
     std::unique_ptr<SimNode> (*new_node)(const std::shared_ptr<SimContext>& context, const NodeOptions& options);
 };
 
-// What a router decides about a packet: inputs and outputs of route_probe.
+// A router's decision about a packet: inputs and outputs of route_probe.
 struct RoutingQuery {
     uint64_t coord, size, ring, dim_order;  // of node_cfg_t
     uint64_t head;                          // first words of header_t

@@ -85,7 +85,7 @@ public:
         reset_end_ = cycle + kResetCycles;
         wires_.clear(reset_end_);
         model_.rst_ni = 0;
-        // What was offered is withdrawn at once: reset is asynchronous.
+        // Offers are withdrawn at once: reset is asynchronous.
         model_.eval();
         reset_seen_ = false;
         settled_ = was_idle_ = false;

@@ -1,4 +1,4 @@
-//! What a machine is made of, and the checks on it.
+//! Configuration of a machine, and its checks.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub(crate) const EPOCH: u64 = 64;
 /// Nodes of the largest machine.
 pub const MAX_NODES: usize = 4096;
 
-/// What the memory behind a node's AXI masters does.
+/// Behaviour of the memory behind a node's AXI masters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MemoryConfig {
@@ -217,7 +217,7 @@ impl MachineConfig {
         Ok(())
     }
 
-    /// What a node is made of.
+    /// Kind of a node's model.
     pub(crate) fn model_of(&self, node: usize) -> ModelKind {
         match &self.traced_nodes {
             Some(nodes) if self.model == ModelKind::Traced && !nodes.contains(&node) => {

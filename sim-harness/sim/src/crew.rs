@@ -34,7 +34,7 @@ struct Tasks {
     nodes: Vec<usize>,
 }
 
-/// What the threads share. Tasks are numbered from the start of the machine on: counts never go back.
+/// State shared by the threads. Tasks are numbered from the start of the machine: counts never go back.
 struct Board {
     hardware: Arc<Hardware>,
     /// Of the window under way. Changes only while all tasks are done.
@@ -84,7 +84,7 @@ impl Board {
         true
     }
 
-    /// What a thread does until the machine goes away.
+    /// Body of a thread: runs tasks until the machine is dropped.
     fn serve(&self) {
         let mut idle = 0;
         while !self.closing.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! What tests do to the links and the memory ports of a machine.
+//! Disturbances of the links and memory ports of a machine, for tests.
 
 use crate::record::FLIT_WORDS;
 

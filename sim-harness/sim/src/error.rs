@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration or a register access, and what can stop a machine.
+//! Errors of configurations, register accesses and runs.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ pub struct ConfigError {
     pub field: String,
     /// Value found.
     pub value: String,
-    /// What would have been accepted.
+    /// Accepted values.
     pub expected: String,
 }
 
@@ -86,7 +86,7 @@ pub enum SimError {
     Library {
         /// The shared library.
         path: PathBuf,
-        /// What went wrong.
+        /// Reason.
         message: String,
     },
     /// A model could not be made.
@@ -94,7 +94,7 @@ pub enum SimError {
     Model {
         /// Node.
         node: usize,
-        /// What went wrong.
+        /// Reason.
         message: String,
     },
     /// An assertion of the RTL failed, or the node broke the protocol of a port.
@@ -127,7 +127,7 @@ pub enum SimError {
     Watchdog {
         /// Cycles run without progress.
         cycles: u64,
-        /// Who waits for what.
+        /// Waiting actors and nodes.
         report: Box<StallReport>,
     },
     /// The machine stopped with an error before.
@@ -138,7 +138,7 @@ pub enum SimError {
     Trace {
         /// The file.
         path: PathBuf,
-        /// What went wrong.
+        /// Reason.
         message: String,
     },
     /// A file could not be read or written.
@@ -146,7 +146,7 @@ pub enum SimError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What went wrong.
+        /// Reason.
         source: io::Error,
     },
 }

@@ -2,8 +2,8 @@
 
 use crate::record::FLIT_WORDS;
 
-/// How much the CRC of a link's two ends differs after a flit, if it did by `before` and the flit's data differs in the bits
-/// of `data` (`rtl/link/link_crc.sv`). The CRC is linear, so the flit itself does not matter.
+/// Difference of the CRCs at a link's two ends after a flit whose data differ in the bits of `data`; `before` is the
+/// difference before it (`rtl/link/link_crc.sv`). The CRC is linear, so the flit itself does not matter.
 pub fn crc_difference(before: u32, data: [u64; FLIT_WORDS]) -> u32 {
     let step = |crc: u32, byte: u8| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| {
@@ -14,7 +14,7 @@ pub fn crc_difference(before: u32, data: [u64; FLIT_WORDS]) -> u32 {
     bytes.chain([0]).fold(before, step)
 }
 
-/// What the check byte of a flit shows of a CRC: its bytes, folded into one.
+/// Check byte of a flit: the bytes of the CRC, folded into one by exclusive or.
 pub fn crc_fold(crc: u32) -> u8 {
     crc.to_le_bytes().into_iter().fold(0, |a, b| a ^ b)
 }

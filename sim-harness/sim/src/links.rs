@@ -6,7 +6,7 @@
 use crate::record::{LINK_RECORD, LinkWord};
 use crate::topology::{TREE_PORTS, Topology};
 
-/// What is on its way to a node. A word driven after the clock edge of cycle `t` is at the receiver's input for the edge
+/// Words on their way to a node. A word driven after the clock edge of cycle `t` is at the receiver's input for the edge
 /// of `t + latency`. Only changes of the control word and flits are kept.
 struct Inbox {
     /// Words as they were sent; those of a port are in order.

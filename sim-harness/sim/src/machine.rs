@@ -197,7 +197,7 @@ impl Machine {
         Ok(self.report())
     }
 
-    /// What the machine has done since it was made.
+    /// Counts since the machine was made.
     pub fn report(&self) -> RunReport {
         let mut evaluated = 0;
         let (mut link_flits, mut tree_flits) = (0, 0);

@@ -105,7 +105,7 @@ impl Memory {
             self.write_pages(addr, data);
             return true;
         }
-        // What stands for bytes outside is in no page.
+        // Bytes outside of the memory lie in no page.
         let mut all = true;
         let mut rest = addr..addr.saturating_add(data.len() as u64);
         let part_of =

@@ -17,7 +17,7 @@ use crate::error::SimError;
 use crate::ffi;
 use crate::model_kind::{ModelKind, Optimisation};
 
-/// What a model is of.
+/// Top module of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Top {
     /// A whole node.
@@ -46,7 +46,7 @@ pub(crate) struct LoadedModel {
     _held: Held,
 }
 
-/// What a process has loaded.
+/// Models that a process has loaded.
 #[derive(Clone, Debug, Default)]
 pub struct ModelUse {
     /// How much the models are optimised, each way once.
@@ -60,7 +60,7 @@ static USE: Mutex<ModelUse> = Mutex::new(ModelUse {
     loading: Duration::ZERO,
 });
 
-/// What this process has loaded so far.
+/// Models that this process has loaded so far.
 pub fn model_use() -> ModelUse {
     USE.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
@@ -279,7 +279,7 @@ pub struct RoutingQuery {
     pub in_vc: u8,
 }
 
-/// What a router decides.
+/// Decision of a router about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoutingDecision {
     /// Output port of the fixed route; [`RoutingFunctions::LOCAL`] to eject the packet.
@@ -300,7 +300,7 @@ impl RoutingFunctions {
     /// The port of packets that are injected or ejected.
     pub const LOCAL: u8 = 15;
 
-    /// Those of the tree `rtl`, else of the checkout.
+    /// Loads the functions of the tree `rtl`, else of the checkout.
     ///
     /// # Errors
     /// RTL that is refused, or a library that cannot be made; see [`SimError::Build`].

@@ -1,4 +1,4 @@
-//! What a node's hardware does, as events of a timeline.
+//! Activity of a node's hardware as events of a timeline.
 //!
 //! Events are made of what crosses the boundary of the model, with the cycles in which it does: nothing of them depends on
 //! windows, skipping or threads.
@@ -63,7 +63,7 @@ pub(crate) struct NodeRecorder {
 }
 
 impl NodeRecorder {
-    /// That of a node with `ports` links of torus and tree.
+    /// Recorder of a node with `ports` links of torus and tree.
     pub(crate) fn new(node: usize, ports: usize, cycle_ps: u64) -> Self {
         Self {
             node: node as u32,

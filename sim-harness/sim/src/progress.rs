@@ -2,7 +2,7 @@
 
 use crate::config::EPOCH;
 
-/// What the watchdog looks at. Counts by epochs, which no window crosses, so that no count depends on the window.
+/// Counts that the watchdog compares. They advance at epochs, which no window crosses, so that they do not depend on the window.
 #[derive(Default)]
 pub(crate) struct Progress {
     /// Last cycle in which something useful happened.

@@ -3,7 +3,7 @@
 
 use crate::axi::{ReadBurst, WriteBeat};
 
-/// What a link carries in a cycle: words as they change, and every flit.
+/// Word on a link in a cycle: recorded when it changes, and for every flit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LinkWord {
     /// Cycle of the register that drives or receives it.

@@ -1,4 +1,4 @@
-//! What a machine keeps lists of for those who look at it: link transfers, what goes into and comes out of its nodes.
+//! Entries of the lists that a machine keeps for observers: link transfers, inputs and outputs of nodes.
 
 use crate::record::{InReader, Out, OutReader};
 
@@ -19,7 +19,7 @@ pub struct LinkTransfer {
     pub data: [u64; 2],
 }
 
-/// What the memory and the register ports of a node were fed with before a cycle.
+/// Inputs of a node's memory and register ports before a cycle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeInput {
     /// Cycle.
@@ -30,7 +30,7 @@ pub struct NodeInput {
     pub words: Vec<u64>,
 }
 
-/// What a node put out in a window.
+/// Outputs of a node in a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeOutput {
     /// First cycle of the window.

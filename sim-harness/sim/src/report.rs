@@ -1,4 +1,4 @@
-//! What a run amounted to.
+//! Report of a run.
 
 /// When [`crate::Machine::run`] stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub enum Until {
     Quiet,
 }
 
-/// What a machine has done since it was made.
+/// Counts since a machine was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunReport {
     /// Cycles.

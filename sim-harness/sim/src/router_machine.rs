@@ -75,7 +75,7 @@ pub struct Delivery {
 
 /// Sources and sinks of all nodes.
 ///
-/// What a source sends must not depend on deliveries to other nodes, or results depend on the window.
+/// A source must not depend on deliveries to other nodes, or results depend on the window.
 pub trait Traffic {
     /// The node's next packet, in order of their cycles; none when it has no more. Called again only
     /// when the last one is due.
@@ -85,7 +85,7 @@ pub trait Traffic {
     fn delivered(&mut self, delivery: &Delivery);
 }
 
-/// What the routers have done.
+/// Counts of a run of routers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouterReport {
     /// Cycles.
@@ -262,7 +262,7 @@ impl<T: Traffic> RouterMachine<T> {
         })
     }
 
-    /// What the routers have done so far.
+    /// Counts so far.
     pub fn report(&self) -> RouterReport {
         RouterReport {
             cycles: self.cycle,

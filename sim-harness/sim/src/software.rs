@@ -227,7 +227,7 @@ impl Software {
             // No signal is lost to it.
             let node = actor.state.node;
             self.node(node).waiters.retain(|(waiter, ..)| *waiter != id);
-            // What it calls while it is unwound must not block.
+            // Calls made while it unwinds must not block.
             self.shared.closing.set(true);
             drop(actor);
             self.shared.closing.set(false);
@@ -290,7 +290,7 @@ impl Software {
         self.shared.log.borrow_mut().get_or_insert_default();
     }
 
-    /// What software has noted since the last call, in order of time and node.
+    /// Log entries of software since the last call, in order of time and node.
     pub(crate) fn take_log(&self) -> Vec<LogEntry> {
         let mut kept = self.shared.log.borrow_mut();
         let mut log = kept.as_mut().map(std::mem::take).unwrap_or_default();

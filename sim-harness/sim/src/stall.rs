@@ -11,7 +11,7 @@ pub struct StalledActor {
     pub name: String,
     /// Its time when it began to wait, picoseconds.
     pub since_ps: u64,
-    /// What it waits for.
+    /// Reason of the wait.
     pub waits_for: String,
     /// Its own words for it; may be empty.
     pub description: String,
@@ -32,7 +32,7 @@ pub struct StalledNode {
     pub registers: Vec<String>,
 }
 
-/// Who waits for what in a machine that stands still.
+/// Waiting actors and nodes of a machine that stands still.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StallReport {
     /// Cycle.

@@ -145,7 +145,7 @@ impl Topology {
         of_torus.chain(of_tree).collect()
     }
 
-    /// Those of the torus alone.
+    /// Names of the torus links alone.
     pub(crate) fn torus_link_names(&self, node: usize, torus: usize) -> Vec<Link> {
         let named = |port| {
             let (to, _) = self.neighbour(node, port)?;

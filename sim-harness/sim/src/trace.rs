@@ -15,7 +15,7 @@ use crate::ffi;
 use crate::model_kind::ModelKind;
 use crate::models::{ModelSpec, Top};
 
-/// What to write into a waveform file.
+/// Scopes and cycles to write into a waveform file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceConfig {
     /// File; its name ends with `.vcd` or `.fst`.
@@ -86,7 +86,7 @@ impl TraceConfig {
             if known.clone().any(|path| path == wanted) {
                 continue;
             }
-            // What there is where the path leaves the design.
+            // Names the children of the scope at which the path leaves the design.
             let steps = wanted.match_indices('.').map(|(end, _)| &wanted[..end]);
             let parent = steps
                 .rev()
@@ -259,7 +259,7 @@ impl Trace {
         let path = self.config.path.clone();
         if self.state == State::Open {
             ffi::close_trace(&self.context);
-            // What is not converted is tried again by who asks next, and hears why it cannot be.
+            // A failed conversion is tried again at the next call, which returns the error.
             if self.fst {
                 convert(&self.vcd_path(), &path)?;
             }

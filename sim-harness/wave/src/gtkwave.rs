@@ -47,7 +47,7 @@ impl Radix {
 pub struct Signal {
     /// Name with its scopes and its range.
     pub name: String,
-    /// What stands at the row. GTKWave leaves out what is before a dot.
+    /// Label of the row. GTKWave leaves out the part before a dot.
     pub label: String,
     /// How its values are shown.
     pub radix: Radix,
@@ -73,7 +73,7 @@ pub struct SaveFile {
     pub waveform: String,
     /// Name of the save file.
     pub name: String,
-    /// What is shown of time, in the waveform's unit.
+    /// Shown times, in the waveform's unit.
     pub times: Range<u64>,
     /// Markers A, B, ... with their names, up to 26, of which any may be missing.
     pub markers: Vec<Option<(u64, String)>>,

@@ -1,4 +1,4 @@
-//! What becomes of the VCD waveforms that the models write: rows of words in them, FST, and first views for GTKWave.
+//! Processing of the VCD waveforms that models write: rows of words, FST, first views for GTKWave.
 //!
 //! Verilator builds one trace format into a model. The traced models write VCD, and this makes an
 //! FST file of it, so that one model serves both formats and no compression library is needed to
@@ -35,7 +35,7 @@ pub enum Error {
     Vcd {
         /// Line number, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// Reason.
         source: io::Error,
     },
     /// The VCD text holds something that no model writes.
@@ -43,7 +43,7 @@ pub enum Error {
     Unsupported {
         /// Line number, from 1.
         line: u64,
-        /// What was found.
+        /// Contents found.
         what: String,
     },
     /// The FST file could not be written.
@@ -88,7 +88,7 @@ pub fn vcd_to_fst(vcd: impl BufRead, fst: &Path) -> Result<(), Error> {
         };
     }
     let info = FstInfo {
-        // What readers add to all times.
+        // Offset that readers add to all times.
         start_time: 0,
         timescale_exponent: timescale_exponent(header.timescale),
         version: header.version.clone().unwrap_or_default(),

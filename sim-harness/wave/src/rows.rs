@@ -187,7 +187,7 @@ impl<R: BufRead> WithRows<R> {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    /// What rows show at times of their own, before the next one of the waveform.
+    /// Writes changes of rows at times of their own, before the waveform's next time.
     fn changes_before(&mut self, time: u64) {
         loop {
             let due = self.rows.iter().filter_map(|state| state.due_before(time));

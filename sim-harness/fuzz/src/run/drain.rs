@@ -30,13 +30,13 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Waits until all that was asked for is done; software starts again what an error has halted.
+    /// Waits until all work is done; restarts FIFOs that an error has halted.
     pub(super) fn drain(&mut self) -> Result<(), FuzzError> {
         let nodes = self.nodes.len();
         for number in 0..nodes {
             self.machine.repair_memory(number);
         }
-        // What memory was told to withhold comes at last.
+        // Withheld answers of memory come at the end.
         let held = |action: &Action| match action {
             Action::WithholdMemory { cycles } => u64::from(*cycles),
             _ => 0,
@@ -88,12 +88,12 @@ impl Runner<'_> {
             if calm == 1 {
                 pause = 64;
             }
-            // What waits for a packet that is lost goes on when its flow is closed.
+            // Closing a flow releases packets that wait for a lost one.
             if self.machine.cycles() >= bound && self.board.weak && !forced {
                 forced = true;
                 self.force_flows()?;
                 bound = self.machine.cycles() + DRAIN_BOUND / 2;
-                // What waited behind the flow comes now, and software looks at it as often as before.
+                // Packets behind the flow come now; software polls as often as before.
                 pause = 128;
             }
         }
@@ -124,7 +124,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Does what software owes a node, and says what stands still.
+    /// Does software's part at a node, and lists stalled parts.
     pub(super) fn tend(&mut self, number: usize, fifos: &[u16], stands: &mut String) {
         use std::fmt::Write;
         let looks = std::mem::take(&mut self.nodes[number].looks);

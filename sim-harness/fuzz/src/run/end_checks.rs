@@ -24,7 +24,7 @@ impl Runner<'_> {
             .collect()
     }
 
-    /// Links are up, and every credit is back where the link never went down.
+    /// Checks that links are up, and that every credit is back where the link never went down.
     pub(super) fn check_links(&mut self, baseline: &[Vec<u64>]) {
         if self.board.wild || !self.drained {
             return;
@@ -76,7 +76,7 @@ impl Runner<'_> {
         }
     }
 
-    /// No message waited too long for its turn.
+    /// Checks that no message waited too long.
     pub(super) fn check_latency(&mut self) {
         if self.board.weak || self.board.wild {
             return;
@@ -245,7 +245,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Every flow can be closed.
+    /// Checks that every flow can be closed.
     pub(super) fn close_flows(&mut self, hung: bool) -> Result<(), FuzzError> {
         if hung || self.board.weak {
             return Ok(());

@@ -11,7 +11,7 @@ use crate::map;
 use crate::registers::{Answer, place};
 
 impl Runner<'_> {
-    /// Takes what the machine has done.
+    /// Takes writes, answers and output levels of the machine.
     pub(super) fn look(&mut self) -> Result<(), FuzzError> {
         for write in self.machine.take_writes() {
             self.see(&write);
@@ -119,7 +119,7 @@ impl Runner<'_> {
             }
             return;
         }
-        // What memory withheld before a reset may land in the ring after it: nothing is read there.
+        // Writes withheld before a reset may land in the ring after it: nothing is read there.
         while head != tail && self.nodes[node].resets == 0 {
             let mut bytes = [0; HEADER_BYTES];
             self.read_ring(node, ring, head, &mut bytes);

@@ -267,7 +267,7 @@ fn x5_hw1_a_planted_fault_is_found_and_made_small() {
         .expect("found");
     let left = planted.case.stimulus.len();
     assert!(left <= 2 && planted.stimuli >= 20, "{left} stimuli");
-    // What was made small fails on the faulty RTL alone.
+    // The shrunk case fails on the faulty RTL alone.
     let fails = |rtl: &Rtl| {
         let verdict = run_case(&planted.case, rtl).expect("the machine can be made");
         let mut findings = verdict.findings.iter();

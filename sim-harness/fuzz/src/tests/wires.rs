@@ -135,7 +135,7 @@ fn case(flip: Option<(usize, usize, u32, u32)>) -> Case {
     }
 }
 
-/// What became of a flip.
+/// Outcome of a flip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fate {
     /// All arrived, nothing was reported: the wire meant nothing.

@@ -18,7 +18,7 @@ pub(super) struct Passed {
 #[derive(Default)]
 pub(super) struct Flips {
     waiting: Vec<WireFlip>,
-    /// Those that have happened, with their cycles.
+    /// Flips that have happened, with their cycles.
     done: Vec<(u64, WireFlip)>,
     /// Words that end a flip in a later window, by port.
     restores: Vec<(usize, LinkWord)>,
@@ -62,7 +62,7 @@ impl Flips {
         exact.chain(ends).min().unwrap_or(u64::MAX)
     }
 
-    /// What arrives in the place of the words `sent` in a window, port after port, of each in order of cycles.
+    /// Words that arrive instead of `sent` in a window: port after port, each in order of cycles.
     pub(super) fn apply(
         &mut self,
         sent: &[(usize, LinkWord)],
@@ -110,7 +110,7 @@ impl Flips {
             || self.restores.iter().any(|(of, _)| *of == port)
     }
 
-    /// What arrives in the place of a port's words.
+    /// Words that arrive instead of a port's words.
     fn apply_to_port(
         &mut self,
         port: usize,

@@ -4,7 +4,7 @@ use crate::disturbances::Forgery;
 use crate::link_crc::{crc_difference, crc_fold};
 use crate::record::{FLIT_WORDS, LinkWord};
 
-/// What forgeries have changed on the links from a port.
+/// Changes that forgeries have made on the links from a port.
 #[derive(Clone, Copy, Debug, Default)]
 struct Forged {
     /// How much the CRCs of both ends would differ without it.

@@ -1,11 +1,11 @@
-//! What the links of a machine carry, counted.
+//! Counts of the traffic on a machine's links.
 
 use crate::record::LinkWord;
 
 /// Virtual channels that a control word can name.
 pub const LINK_CHANNELS: usize = 16;
 
-/// What one direction of a link has carried since the machine was made.
+/// Traffic of one direction of a link since the machine was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkBook {
     /// Flits by virtual channel, as they were sent.

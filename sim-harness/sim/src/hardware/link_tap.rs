@@ -1,4 +1,4 @@
-//! What stands between a node's output ports and its links for tests: books, flips and forgeries.
+//! Taps between a node's output ports and its links, for tests: counts, flips and forgeries.
 
 use std::ops::Range;
 
@@ -29,7 +29,7 @@ impl LinkTap {
         self.books.is_some()
     }
 
-    /// What a port has sent.
+    /// Traffic that a port has sent.
     pub(crate) fn book(&self, port: usize) -> Option<&LinkBook> {
         self.books.as_ref()?.get(port)
     }

@@ -1,4 +1,4 @@
-//! What surrounds the model of a node: its memory port, what it is fed with, and what it leaves.
+//! Surroundings of a node's model: memory port, inputs and outputs.
 
 use super::link_tap::LinkTap;
 use crate::axi::{Address, ReadBurst, WriteBurst};
@@ -15,7 +15,7 @@ use crate::topology::TREE_PORTS;
 /// AXI's slave error.
 const SLVERR: u8 = 2;
 
-/// What a node's hardware leaves for its software and memory, in order. Cycles are those in which it happens there.
+/// Effect of a node's hardware on its software or memory, with the cycle in which it happens there.
 pub(crate) enum Planned {
     /// A write burst becomes visible and is answered.
     MemoryWrite { cycle: u64, burst: Box<WriteBurst> },
@@ -27,20 +27,20 @@ pub(crate) enum Planned {
     Levels { cycle: u64, levels: u32 },
 }
 
-/// What broke in a node's hardware.
+/// Failure of a node's hardware.
 pub(crate) struct Fault {
     pub(crate) cycle: u64,
     pub(crate) message: String,
 }
 
-/// What a node's model is surrounded with.
+/// Surroundings of a node's model.
 pub(crate) struct Ports {
     node: usize,
     reg_latency: u64,
     wake_latency: u64,
     pub(crate) axi: AxiMemory,
     pub(crate) digest: Digest,
-    /// What arrives on links in the next run of the model, see [`crate::links::Links::receive`].
+    /// Words that arrive on links in the next run of the model, see [`crate::links::Links::receive`].
     pub(crate) arrivals: Vec<u64>,
     /// Gathered for the next run of the model.
     pub(crate) input: InBuffer,

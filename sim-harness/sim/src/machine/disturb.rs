@@ -1,5 +1,5 @@
-//! What tests do to a machine, without software and at no time: memory that fails, stalls or withholds its answers, links
-//! that are disturbed, resets, register accesses over both ports.
+//! Disturbances by tests, without software and simulated time: memory that fails, stalls or withholds its answers,
+//! disturbed links, resets, register accesses over both ports.
 
 use std::ops::Range;
 

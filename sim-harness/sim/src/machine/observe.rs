@@ -63,7 +63,7 @@ impl Machine {
         self.keep(|ports| &mut ports.inputs);
     }
 
-    /// What the nodes were fed with since the last call, in order of cycle and node.
+    /// Inputs of the nodes since the last call, in order of cycle and node.
     pub fn take_inputs(&mut self) -> Vec<NodeInput> {
         let mut inputs = self.take(|ports| &mut ports.inputs);
         inputs.sort_by_key(|input| (input.cycle, input.node));
@@ -75,7 +75,7 @@ impl Machine {
         self.keep(|ports| &mut ports.outputs);
     }
 
-    /// What the nodes put out since the last call, in order of cycle and node.
+    /// Outputs of the nodes since the last call, in order of cycle and node.
     pub fn take_outputs(&mut self) -> Vec<NodeOutput> {
         let mut outputs = self.take(|ports| &mut ports.outputs);
         outputs.sort_by_key(|output| (output.cycle, output.node));
@@ -111,7 +111,7 @@ impl Machine {
         levels.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// What a port (torus, tree, barrier wires) of a node has sent; none unless [`Machine::watch`] was called.
+    /// Traffic that a port (torus, tree, barrier wires) of a node has sent; `None` unless [`Machine::watch`] was called.
     pub fn link_book(&self, node: usize, port: usize) -> Option<LinkBook> {
         self.hardware.node(node).ports.tap.book(port).cloned()
     }

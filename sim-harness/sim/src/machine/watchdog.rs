@@ -32,7 +32,7 @@ impl Machine {
         })
     }
 
-    /// Who waits for what. Reads registers through the debug port, after which the machine cannot go on.
+    /// Lists waiting actors and nodes. Reads registers through the debug port, after which the machine cannot go on.
     pub(super) fn stall_report(&mut self) -> StallReport {
         self.stopped = true;
         let actors = self.software.stalled();
@@ -58,7 +58,7 @@ impl Machine {
         }
     }
 
-    /// What a node has left to do; none if nothing.
+    /// Work that a node has left; `None` if it is idle.
     fn stalled_node(&mut self, index: usize) -> Option<StalledNode> {
         let registers = probe::busy_registers(&self.hardware, &mut self.links, index, self.cycle);
         let ports = &self.hardware.node(index).ports;

@@ -11,7 +11,7 @@ impl Machine {
     /// Runs windows until a run is over.
     pub(super) fn run_until(&mut self, until: Until) -> Result<(), SimError> {
         loop {
-            // What has failed in a cycle to come ends the run there.
+            // A failure in a later cycle ends the run there.
             let ended = self.software.all_ended() && self.software.failure_ps().is_none();
             let next = self.next_cycle();
             let limit = match until {

@@ -32,7 +32,7 @@ fn links(prefix: &str, count: usize) -> Vec<Port> {
         .collect()
 }
 
-/// Those of `gyre_node` with `dims` dimensions.
+/// Ports of `gyre_node` with `dims` dimensions.
 pub(super) fn node(dims: usize) -> Vec<Port> {
     let masters = match dims {
         0 | 1 => 1,
@@ -119,7 +119,7 @@ pub(super) fn node(dims: usize) -> Vec<Port> {
     ports
 }
 
-/// Those of `gyre_network` with `dims` dimensions.
+/// Ports of `gyre_network` with `dims` dimensions.
 pub(super) fn network(dims: usize) -> Vec<Port> {
     let paths = 2 * dims;
     let units = 3 * paths + 2;
@@ -149,7 +149,7 @@ pub(super) fn network(dims: usize) -> Vec<Port> {
     ports
 }
 
-/// What a port is, in words.
+/// Describes a port for an error message.
 fn words(port: &Port) -> String {
     let direction = if port.input { "input" } else { "output" };
     let array = match port.elements {

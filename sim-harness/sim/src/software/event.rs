@@ -1,4 +1,4 @@
-//! What will happen at a node, in order of time.
+//! Future events of a node, in order of time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,11 +19,11 @@ pub(crate) enum Event {
     Levels(u32),
     /// An actor runs again, if it still waits with this ticket.
     Resume {
-        /// Who.
+        /// Actor to resume.
         actor: ActorId,
         /// Which of its waits.
         ticket: u64,
-        /// What it is told.
+        /// Signal that it receives.
         signal: Signal,
     },
 }

@@ -1,4 +1,4 @@
-//! What actors of one node wait for each other with.
+//! Locks and notifications between actors of a node.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -15,7 +15,7 @@ pub(crate) struct Pending {
     pub(crate) addr: u64,
 }
 
-/// What came back for an access.
+/// Answer to an access.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Response {
     pub(crate) access: Pending,

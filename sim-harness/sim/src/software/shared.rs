@@ -1,4 +1,4 @@
-//! What actors and the machine share.
+//! State shared by actors and the machine.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -26,7 +26,7 @@ pub(crate) struct SoftNode {
     pub(crate) waiters: Vec<(ActorId, u64, u32)>,
     /// Time of the last event, or of the running actor's last shared access.
     pub(crate) now_ps: u64,
-    /// What software has written into memory that processes share.
+    /// Digest of software's writes into memory that processes share.
     pub(crate) digest: Digest,
     /// Actors that were started so far.
     actors: u32,
@@ -43,11 +43,11 @@ pub struct LogEntry {
     pub actor: String,
     /// Message id, as in the debug side-band of its packets.
     pub message: u32,
-    /// What happened to the message.
+    /// Step of the message.
     pub what: &'static str,
 }
 
-/// What actors and the machine share.
+/// State shared by actors and the machine.
 pub(crate) struct Shared {
     pub(crate) topology: Topology,
     pub(crate) cycle_ps: u64,

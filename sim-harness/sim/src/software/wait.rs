@@ -1,4 +1,4 @@
-//! What actors wait for, and what they are told when they run again.
+//! Conditions that actors wait for, and the signals that resume them.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::error::BusError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActorId(pub(crate) u32);
 
-/// What an actor is told when it runs again.
+/// Signal that resumes an actor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Signal {
     Go,
@@ -18,7 +18,7 @@ pub(crate) enum Signal {
     Value(Result<u64, BusError>),
 }
 
-/// What an actor waits for.
+/// Condition that an actor waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     Ready,
@@ -59,7 +59,7 @@ impl fmt::Display for Wait {
 /// Why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WakeReason {
-    /// What was waited for is there.
+    /// The awaited event has happened.
     Wake,
     /// The deadline came first.
     Deadline,

@@ -270,7 +270,7 @@ fn hw5_contributors_that_disagree_are_reported_where_they_meet() {
     collective::spawn(&mut machine, &others);
     let errors = errors_of(&mut machine, &rest);
     assert_eq!(errors[0], Some((ErrorReason::CollMismatch, 0)));
-    // What came of it is dropped at every member.
+    // Every member drops the result.
     for error in &errors[1..] {
         assert_eq!(
             error.map(|(reason, _)| reason),

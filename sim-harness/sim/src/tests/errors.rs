@@ -132,7 +132,7 @@ fn open_witness(machine: &mut Machine, number: usize) {
     });
 }
 
-/// What stops at the fault, and who starts it again.
+/// Part that stops at the fault, and how it starts again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Halted {
     Nothing,
@@ -368,7 +368,7 @@ fn refused(machine: &mut Machine) -> Vec<RefusedPackets> {
     })
 }
 
-/// What node 1 keeps of the case's packet: a read-modify-write is answered instead, and what memory does not
+/// Packets of the case that node 1 keeps. A read-modify-write is answered instead; a packet that memory does not
 /// take was not refused.
 fn expected_refusal(case: &Case) -> Vec<RefusedPackets> {
     if !case.kept {
@@ -978,7 +978,7 @@ fn x5_link_that_is_disabled_cuts_a_packet_short_and_drops_the_rest() {
         Ok::<(), Failure>(cpu.fence()?)
     });
     traffic::finish(&mut machine, actor);
-    // What stands at node 1 has room now: the packet on the link comes to an early end.
+    // The packet at node 1 has room now: the packet on the link ends early.
     firmware(&mut machine, 1, |node| node.close_reception(WITNESS));
     machine.run(Until::Quiet).expect("runs empty");
     assert_eq!(take_error(&mut machine, 0), Some(ErrorReason::LinkDown));

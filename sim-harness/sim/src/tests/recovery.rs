@@ -56,7 +56,7 @@ fn hw1_drain_in_mid_traffic_delivers_all_packets_once_and_ends_idle() {
     for node in 0..6 {
         firmware(&mut machine, node, |node| node.drain(2000));
     }
-    // What was under way arrives, and software takes it.
+    // Packets under way arrive, and software takes them.
     run_for(&mut machine, 5000);
     let before = (packets_seen(&all), machine.report().link_flits);
     run_for(&mut machine, 5000);

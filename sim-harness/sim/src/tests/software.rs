@@ -245,7 +245,7 @@ fn watchdog_stops_software_that_polls_for_ever() {
     assert!(error.to_string().contains("node 0 poller"), "{error}");
 }
 
-/// What an actor does.
+/// Body of an actor.
 type Body = fn(Cpu) -> Result<(), Failure>;
 
 /// How machines of two nodes stop, whose actors are these.

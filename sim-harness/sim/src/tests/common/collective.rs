@@ -94,7 +94,7 @@ fn word(rng: &mut Random) -> u64 {
     (0..4).fold(0, |word, _| word << 16 | rng.below(1 << 16))
 }
 
-/// What a node contributes. Floating point: of all magnitudes, with zeros, infinities and NaN among them.
+/// Contribution of a node. Floating point: all magnitudes, with zeros, infinities and NaN among them.
 pub fn contribution(route: usize, step: usize, node: u32, what: &Step) -> Vec<u8> {
     let mut rng = Random::new((route as u64) << 40 | (step as u64) << 20 | u64::from(node));
     let mut bytes = Vec::new();
@@ -418,7 +418,7 @@ impl Task {
         loop {
             let cause = registers::wake(group) + wake_group::CAUSE;
             self.cpu.write_reg(cause, u64::MAX)?;
-            // What comes from here on wakes.
+            // Events from here on wake.
             self.cpu.fence()?;
             if ready(self)? {
                 self.cpu.describe_wait("");

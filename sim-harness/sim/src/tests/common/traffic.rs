@@ -37,7 +37,7 @@ pub const REMOTE_GET_RING: u64 = 0x8000;
 pub const RING_BYTES: u64 = 0x1000;
 /// Reception FIFOs: number, ring, bytes. The second is small, to be full at times.
 pub const RECEPTION: [(u16, u64, u64); 2] = [(0, 0x1_0000, 0x4000), (5, 0x1_8000, 0x1000)];
-/// What is sent, at no round address.
+/// Data to send, at an odd address.
 pub const SOURCE: Region = Region {
     slot: 0,
     base: 0x4_0025,
@@ -63,7 +63,7 @@ pub const DESCRIPTORS: Region = Region {
 };
 /// Memory for the rings of a test's own FIFOs.
 pub const SPARE: Range<u64> = 0x9000..0xc000;
-/// What memory holds where nothing was written.
+/// Contents of memory that was never written.
 pub const UNTOUCHED: u8 = 0xee;
 
 /// Linear congruential generator: the plans must be the same everywhere.
@@ -206,7 +206,7 @@ impl Plan {
         counters
     }
 
-    /// What the landing region of a node holds in the end.
+    /// Final contents of a node's landing region.
     pub fn landing(&self, node: usize) -> Vec<u8> {
         let mut bytes = vec![UNTOUCHED; LANDING.bytes as usize];
         for (initiator, message) in self.all() {
@@ -368,7 +368,7 @@ pub fn reception(fifo: u16, register: u64) -> u64 {
     registers::page(0) + group_page::rec(fifo.into()) + register
 }
 
-/// What the software of a node saw so far.
+/// Packets, errors and wake-ups that a node's software has seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Packets and whole messages taken from reception FIFOs.
@@ -383,7 +383,7 @@ pub struct Seen {
     pub missing: BTreeMap<usize, usize>,
 }
 
-/// Whose packets may get lost. Those that arrive are checked all the same.
+/// Nodes whose packets may get lost; packets that arrive are checked all the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lossy {
     #[default]
@@ -683,7 +683,7 @@ pub fn take_part(
     }
 }
 
-/// What each node's software saw.
+/// Record of each node's software.
 pub type AllSeen = Vec<Rc<RefCell<Seen>>>;
 
 /// Brings all nodes up for traffic.
