@@ -108,13 +108,13 @@ impl Register {
         }
     }
 
-    /// HEAD of reception FIFO `fifo`: what software has consumed.
+    /// HEAD of reception FIFO `fifo`: bytes that software has consumed.
     #[must_use]
     pub const fn reception_head(fifo: u16) -> Self {
         Self::reception(fifo, "reception FIFO HEAD", reception_fifo::HEAD)
     }
 
-    /// TAIL of reception FIFO `fifo`: what the DMA engine has committed.
+    /// TAIL of reception FIFO `fifo`: bytes that the DMA engine has committed.
     #[must_use]
     pub const fn reception_tail(fifo: u16) -> Self {
         Self::reception(fifo, "reception FIFO TAIL", reception_fifo::TAIL)

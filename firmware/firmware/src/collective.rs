@@ -115,7 +115,7 @@ impl<A: RegisterAccess> Node<A> {
         self.write(BARRIER_ENTER, routes.into())
     }
 
-    /// Barrier routes at whose barrier all have arrived, of those in `routes`, one bit each; these can be told anew.
+    /// Completed barriers among `routes`, one bit each; they can be reported again.
     ///
     /// # Errors
     /// [`NodeError::Access`].

@@ -18,7 +18,7 @@ pub enum NodeError<E: fmt::Debug + fmt::Display> {
         /// The bus's answer.
         cause: E,
     },
-    /// A register does not hold what it must.
+    /// A register does not hold the required value.
     #[error("{register}: read {value:#x}, expected {expected:#x} in the bits {mask:#x}")]
     Mismatch {
         /// The register.

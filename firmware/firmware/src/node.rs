@@ -127,7 +127,7 @@ impl<A: RegisterAccess> Node<A> {
     ) -> Result<(), NodeError<A::Error>> {
         let handed = self.write_checked(ctrl, value, u64::MAX);
         if handed.is_err() {
-            // The first error is the one to tell.
+            // The first error is reported.
             let _ = self.write(ctrl, 0);
         }
         handed

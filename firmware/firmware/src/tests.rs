@@ -511,7 +511,7 @@ fn x5_refused_packets_are_taken_with_their_source_and_words() {
     assert_eq!(taken, [put, unknown]);
     // The words go over the end.
     assert!(put.words().eq([0x3fff_ffff, 0, 1]));
-    // Each is freed by what was read.
+    // Reading frees each.
     let written: Vec<_> = (node.into_access().log.into_iter())
         .filter_map(|(address, value)| Some((address, value?)))
         .collect();

@@ -8,7 +8,7 @@ use gyre_layout::registers::{barrier_route, coll_route};
 /// Class routes of a node, and as many barrier routes.
 pub const TREE_ROUTES: u8 = 16;
 
-/// Parent of a node; none of the root.
+/// Parent of a node; `None` for the root.
 #[must_use]
 pub const fn parent(node: u32) -> Option<u32> {
     match node.checked_sub(1) {

@@ -218,7 +218,7 @@ const fn mask(word: usize, fields: &[BitField]) -> u64 {
 pub struct WholeMessage {
     /// Source.
     pub src: PackedCoord,
-    /// Payload bytes, as the header says: those of the message.
+    /// Payload bytes of the message, as the header says.
     pub len: u16,
     /// Software words 0 and 1.
     pub software: [u32; 2],

@@ -40,7 +40,7 @@ pub struct Report {
     pub resources: usize,
     /// Pairs of resources of which one is held while the other is waited for.
     pub dependencies: usize,
-    /// A shortest cycle through one of its resources; empty if there is none.
+    /// A shortest cycle through one of its resources; empty without a cycle.
     pub cycle: Vec<Wait>,
 }
 
@@ -210,7 +210,7 @@ impl Builder<'_> {
     }
 
     /// Packets of a flow that come to `node` by `port`: one in its place waits for those before it, which may come by any
-    /// link, and a request then for what stands behind ejection. Whoever arrives has a place.
+    /// link, and a request then for what stands behind ejection. Every packet that arrives has a place.
     fn reorder(
         &self,
         node: usize,

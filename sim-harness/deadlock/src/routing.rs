@@ -110,7 +110,7 @@ fn dateline(
     }
 }
 
-/// Ports that bring a packet nearer to its destination: what a dynamic channel may take. `minimal_ports` of the RTL.
+/// Ports that bring a packet nearer to its destination: those that a dynamic packet may take. `minimal_ports` of the RTL.
 pub fn minimal_ports(torus: &Torus, here: usize, dst: usize) -> Vec<usize> {
     let (at, to) = (torus.coord(here), torus.coord(dst));
     let mut ports = Vec::new();

@@ -10,7 +10,7 @@
 //! combines in the buffers ahead of it, for that would be an earlier one: it waits for packets that go alone only
 //! ([`Front::Ahead`]).
 //!
-//! As on the torus, what is ejected is taken (software empties reception FIFOs), and every member contributes.
+//! As on the torus, ejected packets are taken (software empties reception FIFOs), and every member contributes.
 
 use gyre_firmware::{RoutePart, TREE_ROUTES, parent};
 use gyre_layout::registers::coll_route;
@@ -65,11 +65,11 @@ impl TreeRoute {
     }
 }
 
-/// A machine's class routes: what the registers of its nodes hold.
+/// A machine's class routes, as its nodes' registers hold them.
 #[derive(Clone, Debug)]
 pub struct ClassRoutes {
     nodes: usize,
-    /// By node and route, what the register may hold.
+    /// By node and route, the possible values of the register.
     parts: Vec<Vec<TreeRoute>>,
     routes: usize,
 }

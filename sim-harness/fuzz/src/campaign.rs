@@ -29,7 +29,7 @@ pub struct CampaignOptions {
     pub threads: usize,
     /// Ends with the first batch that finds something.
     pub stop_at_first: bool,
-    /// Runs to shrink the first case of each kind of finding; 0 leaves it as it is.
+    /// Runs to shrink the first case of each kind of finding; 0 keeps the drawn case.
     pub shrink_runs: u64,
     /// RTL under test. With coverage, cases that run new lines are kept as well.
     pub rtl: Rtl,
@@ -125,7 +125,7 @@ impl Campaign {
         }
     }
 
-    /// Case `number`, from the corpus as it is: drawn afresh, or made of cases that reached something.
+    /// Case `number`, from the present corpus: drawn afresh, or a mutation of cases that added coverage.
     fn case(&self, number: u64) -> Case {
         let Some(last) = self.corpus.len().checked_sub(1) else {
             return draw_case(self.options.seed, number, self.options.dims.as_deref());

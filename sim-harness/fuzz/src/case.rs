@@ -1,4 +1,4 @@
-//! A case: a machine and what is done to it.
+//! A case: a machine and its stimuli.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub struct Shape {
     pub read_latency: u64,
     /// Cycles from the last write beat to its response, 1 or more.
     pub write_latency: u64,
-    /// Up to so many cycles more for each burst.
+    /// Most additional cycles of a burst.
     pub jitter: u64,
     /// Percentage of cycles in which memory channels are not ready, 0 to 90.
     pub stall_percent: u8,
@@ -250,7 +250,7 @@ pub enum Action {
         /// Descriptors, 1 to 4.
         count: u8,
     },
-    /// Software takes what a reception FIFO holds.
+    /// Software takes the packets of a reception FIFO.
     Consume {
         /// Reception FIFO, 0 or 5.
         fifo: u16,
@@ -471,7 +471,7 @@ pub struct Stimulus {
     pub action: Action,
 }
 
-/// A machine and what is done to it.
+/// A machine and its stimuli.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {

@@ -25,7 +25,7 @@ pub enum CaseError {
     Syntax {
         /// The file.
         path: PathBuf,
-        /// Line, field and what was expected.
+        /// Line, field and expected values.
         reason: String,
     },
     /// A value cannot be.
@@ -35,7 +35,7 @@ pub enum CaseError {
         path: PathBuf,
         /// Line, from 1, where the machine or the stimulus begins.
         line: usize,
-        /// Field, value and what was expected.
+        /// Field, value and expected values.
         reason: String,
     },
     /// The case cannot be written as text.
@@ -54,7 +54,7 @@ struct CaseFile {
 /// Reads a case.
 ///
 /// # Errors
-/// [`CaseError`], with file, line, field, value and what was expected.
+/// [`CaseError`], with file, line, field, value and expected values.
 pub fn read_case(path: &Path) -> Result<Case, CaseError> {
     let text = fs::read_to_string(path).map_err(|source| CaseError::Io {
         path: path.to_owned(),
@@ -87,7 +87,7 @@ fn parse(path: &Path, text: &str) -> Result<Case, CaseError> {
     Ok(case)
 }
 
-/// Writes a case, with what it is about as comments.
+/// Writes a case, with its description as comments.
 ///
 /// # Errors
 /// [`CaseError`] if the file cannot be written.

@@ -196,7 +196,7 @@ pub fn mutate_case(case: &Case, other: &Case, seed: u64, number: u64) -> Case {
     case
 }
 
-/// Keeps what is posted within the rings.
+/// Limits posted descriptors to the rings.
 fn limit_posts(case: &mut Case) {
     let nodes = case.machine.nodes();
     let mut posts = vec![[0usize; 4]; nodes];
@@ -700,8 +700,8 @@ impl Draw {
         match self.below(6) {
             _ if barrier => data[0] = 1 << self.pick(&[0, 0, 0, 5]),
             0 | 1 => {
-                // Of what the check of a flit cannot see nobody can say what comes of it; `tests/rtl/tests/link_unit.rs` measures
-                // how much it is.
+                // The effect of a flip that a flit's check byte misses is not predictable; the tests of the link unit measure
+                // their share.
                 let place = self.below(2) as usize;
                 while crc_fold(crc_difference(0, data)) == 0 {
                     data[place] = self.random.random();

@@ -1,6 +1,6 @@
-//! Random stimuli for machines of bare RTL (X-5, HW-1, HW-3), with a scoreboard that says what may happen.
+//! Random stimuli for machines of bare RTL (X-5, HW-1, HW-3), with a scoreboard of allowed effects.
 //!
-//! A [`Case`] is a machine and a list of stimuli. [`run_case`] returns a [`Verdict`]: what was found, what was covered.
+//! A [`Case`] is a machine and a list of stimuli. [`run_case`] returns a [`Verdict`]: findings and coverage.
 //! [`Campaign`] draws cases by seed, keeps those that reach something new, and shrinks those that fail.
 //! All of it is a function of seed and cases alone.
 

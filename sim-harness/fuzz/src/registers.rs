@@ -28,7 +28,7 @@ const READ_ONLY: [u64; 6] = [
     node::ERR_TIME,
 ];
 
-/// The answer to an access at a node with `ports` torus links; `write` is what is written.
+/// The answer to an access at a node with `ports` torus links; `write` is the written value.
 pub fn answer(addr: u64, write: Option<u64>, ports: u64) -> Answer {
     let unless = |refused: bool| if refused { Refused } else { Okay };
     if !addr.is_multiple_of(8) || addr >= 1 << 24 {

@@ -138,7 +138,7 @@ impl From<SimError> for FuzzError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Nothing,
-    /// TAIL of a reception FIFO, to take what it holds.
+    /// TAIL of a reception FIFO, to take its packets.
     Tail(u16),
     /// A look at a register at the end.
     Look,
@@ -202,7 +202,7 @@ struct Runner<'a> {
 /// Runs a case.
 ///
 /// # Errors
-/// [`FuzzError`]: what is wrong with the hardware is in the verdict.
+/// [`FuzzError`]; faults of the hardware are in the verdict.
 pub fn run_case(case: &Case, rtl: &Rtl) -> Result<Verdict, FuzzError> {
     let mut config = case.machine.config();
     config.rtl.clone_from(&rtl.tree);

@@ -39,7 +39,7 @@ enum Content {
 }
 
 impl Content {
-    /// Whether it has this byte at `at`. With `nodes` it may come from the same offset of any of so many nodes.
+    /// Whether it has this byte at `at`. With `nodes`, the byte may come from the same offset of any of them.
     fn fits(&self, at: u64, byte: u8, nodes: Option<usize>) -> bool {
         match self {
             Self::Source(node, offset) => match nodes {
@@ -95,7 +95,7 @@ struct Grant {
 pub struct Scoreboard {
     landings: Vec<Landing>,
     messages: BTreeMap<u64, Message>,
-    /// By node and address: what is taken off, and whether it is known exactly.
+    /// By node and address: the amount subtracted, and whether it is exact.
     counters: BTreeMap<(usize, u64), (u64, bool)>,
     added: BTreeMap<(usize, u64), u64>,
     grants: Vec<Grant>,
@@ -106,7 +106,7 @@ pub struct Scoreboard {
     pub errors: BTreeMap<usize, u64>,
     /// Arrival and order are no longer promised: something was reset, cut, flipped, or is not known to the oracle.
     pub weak: bool,
-    /// Packets were on links that nobody sent: they may do what a granted slot or an open FIFO lets them.
+    /// Forged packets were on links: they may do anything that granted slots and open FIFOs allow.
     pub forged: bool,
     /// Number of nodes, if a spoilt remote get may have reached another node than the intended one.
     strayed: Option<usize>,
@@ -140,7 +140,7 @@ impl Scoreboard {
         self.reasons.entry(node).or_default().insert(reason);
     }
 
-    /// A slot is granted at a node. A register that refuses its value keeps what it held.
+    /// Grants a slot at a node. A register that refuses its value keeps the previous one.
     pub fn granted(&mut self, node: usize, slot: u16, base: u64, limit: u64) {
         let of_slot = |grant: &&Grant| grant.node == node && grant.slot == slot;
         let last = self.grants.iter().rev().find(of_slot);
@@ -155,7 +155,7 @@ impl Scoreboard {
         });
     }
 
-    /// A remote get is posted whose source may be another one than that which was prepared for it.
+    /// Notes a remote get whose source may be another than the prepared one.
     pub fn stray(&mut self, topology: &Topology) {
         self.weak = true;
         self.strayed = Some(topology.nodes());
@@ -227,7 +227,7 @@ impl Scoreboard {
             Fate::Good(asked) => self.asked(&asked, topology, node, fifo, carried, true),
             Fate::Unknown(asked) => {
                 self.weak = true;
-                // A contribution that nobody planned shifts the results of others.
+                // An unplanned contribution shifts the results of others.
                 self.wild |= asked.kind == 6;
                 self.asked(&asked, topology, node, fifo, carried, false);
             }
@@ -376,7 +376,7 @@ impl Scoreboard {
         }
     }
 
-    /// Checks what the hardware has written.
+    /// Checks a write of the hardware.
     pub fn written(&self, write: &MemoryWrite) -> Option<Finding> {
         if self.wild {
             return None;

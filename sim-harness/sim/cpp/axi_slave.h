@@ -78,7 +78,7 @@ public:
         const uint32_t ar = pins.m_ar_valid_o(), aw = pins.m_aw_valid_o(), w = pins.m_w_valid_o();
         const bool stalls = stalls_.percent != 0 || stalled_until_ > cycle;
         changed_ = false;
-        // Nobody has anything to hand over, and the inputs say so already.
+        // Nothing to hand over, and the inputs say so already.
         if (inputs_ == kQuiet && !(ar | aw | w | held_any_ | stalls) && next_cycle() > cycle) return;
         uint32_t ready[3] = {kAll, kAll, kAll};
         for (int m = 0; m < Masters && stalls; m++) {

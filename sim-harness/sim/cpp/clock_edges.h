@@ -54,7 +54,7 @@ private:
         }
     }
 
-    // Takes back what the model noted: nothing has happened.
+    // Restores the model's notes: nothing has happened.
     static uint64_t look(Model& model) {
         Parts<Model>::look(model.rootp);
         uint64_t& noted = Parts<Model>::triggered(model.rootp);

@@ -94,12 +94,12 @@ pub(crate) struct ReadBurst {
 pub(crate) struct WriteBeat {
     pub(crate) data: [u64; 8],
     pub(crate) strobe: u64,
-    /// Debug side-band: message id of the packet that is written; 0 for what comes from no packet.
+    /// Debug side-band: message id of the written packet; 0 for other data.
     pub(crate) dbg: u32,
     pub(crate) last: bool,
 }
 
-/// A write burst of which everything was accepted.
+/// A write burst whose beats were all accepted.
 #[derive(Clone, Debug)]
 pub(crate) struct WriteBurst {
     pub(crate) address: Address,

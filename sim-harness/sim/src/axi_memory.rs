@@ -21,7 +21,7 @@ pub(crate) struct AxiMemory {
     /// Reads and writes accepted and not yet answered.
     pub(crate) reads_open: u32,
     pub(crate) writes_open: u32,
-    /// Counts resets, so that what was under way before one is not answered after it.
+    /// Counts resets, so that accesses from before a reset are not answered after it.
     pub(crate) epoch: u32,
     /// Nothing that is accepted from now on is answered before.
     pub(crate) withheld_until: u64,
@@ -76,7 +76,7 @@ impl AxiMemory {
         self.join(cycle, master)
     }
 
-    /// Forgets what is under way: the node was reset.
+    /// Drops accesses under way: the node was reset.
     pub(crate) fn reset(&mut self) {
         self.epoch += 1;
         self.order.clear();

@@ -30,7 +30,7 @@ pub struct MemoryConfig {
     pub write_latency: u64,
     /// Whether bursts of different AXI ids may overtake each other. Bursts of one id never do.
     pub reorder: bool,
-    /// Up to so many cycles are added to the latency of each burst, by seed.
+    /// Most cycles that are added to the latency of a burst, by seed.
     pub jitter: u64,
     /// Percentage of cycles, by seed, in which an address or write data channel is not ready; 0..=90.
     pub stall_percent: u8,

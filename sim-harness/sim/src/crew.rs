@@ -166,7 +166,7 @@ impl Drop for Crew {
         self.board.closing.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
             thread.thread().unpark();
-            // One that panicked has left its node poisoned, of which the machine has told.
+            // A thread that panicked has poisoned its node; the machine has reported that.
             thread.join().ok();
         }
     }

@@ -42,7 +42,7 @@ impl AxiChannels {
     }
 }
 
-/// When a wire flips. Cycles are those of the sender's output register.
+/// Time of a flip, in cycles of the sender's output register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlipTime {
     /// In this cycle, whatever the link carries.
@@ -81,8 +81,8 @@ pub struct WireFlip {
     pub data: [u64; 2],
 }
 
-/// A packet on a link that has another header than its sender gave it. Its check bits, and those of the flits behind it, are
-/// those of the packet that arrives: only what looks at headers can tell.
+/// Changes the header of a packet on a link. Check bits of all its flits fit the changed packet: only checks of headers can
+/// notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forgery {
     /// Sending node.

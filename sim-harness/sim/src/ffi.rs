@@ -56,7 +56,7 @@ pub(crate) use bridge::{
     load_routing, new_context, new_node, new_router, node_coverage, open_trace, run_node,
 };
 
-// SAFETY: the entry of a library is a table of functions that nobody changes; they make new objects and keep nothing.
+// SAFETY: the entry of a library is a constant table of functions; they make new objects and keep no state.
 unsafe impl Send for SimModel {}
 // SAFETY: as above.
 unsafe impl Sync for SimModel {}

@@ -1,4 +1,4 @@
-//! Running digest of what a node does.
+//! Running digest of a node's activity.
 
 use xxhash_rust::xxh3::Xxh3;
 

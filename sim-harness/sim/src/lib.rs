@@ -3,7 +3,7 @@
 //! [`Machine`] holds one Verilated model of `rtl/node/gyre_node.sv` a node. Nodes are wired by links
 //! with a latency of at least a cycle, so each may run a window of cycles on its own; quiet nodes are
 //! left out, and time is jumped over when all are. Software is blocking code in coroutines on the same
-//! clock ([`Cpu`]). Results depend on none of: window, skipping, waveforms, threads.
+//! clock ([`Cpu`]). Results do not depend on window, skipping, waveforms or threads.
 //!
 //! [`RouterMachine`] holds `rtl/router/gyre_network.sv` alone, for raw traffic.
 

@@ -1,4 +1,4 @@
-//! The wires between nodes: what was sent and has not arrived.
+//! Wires between nodes, with the words under way.
 //!
 //! Ports of a node: those of the torus, then those of the tree of the collective network (parent, child 0, child 1),
 //! then the barrier wires of these three.

@@ -327,7 +327,7 @@ mod tests {
                 .iter()
                 .all(|&byte| byte == 0xaa)
         );
-        // Under the windows, memory has kept what it had.
+        // Memory under the windows has kept its contents.
         for start in [70, 120, 130] {
             memory.unmap(start);
         }

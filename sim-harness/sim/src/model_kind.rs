@@ -1,4 +1,4 @@
-//! Which of a machine's models are wanted: what they can do, and how much they are optimised.
+//! Kinds of models: abilities and optimisation.
 
 use serde::{Deserialize, Serialize};
 

@@ -70,7 +70,7 @@ pub type BuildReporter = dyn Fn(&str, Progress) + Send + Sync;
 
 static REPORTER: OnceLock<Box<BuildReporter>> = OnceLock::new();
 
-/// Has `reporter` told of models that are built in this process: which, and how far. The first one that is set stays;
+/// Reports models that this process builds, and their progress, to `reporter`. The first reporter stays;
 /// without, a line on standard error says that a build begins.
 pub fn report_builds(reporter: Box<BuildReporter>) {
     // Another was first.
@@ -213,7 +213,7 @@ impl ModelSpec {
     /// The model, compiled and loaded unless it is.
     pub(crate) fn load(&self) -> Result<Arc<LoadedModel>, SimError> {
         static LOADED: Mutex<BTreeMap<ModelSpec, Arc<LoadedModel>>> = Mutex::new(BTreeMap::new());
-        // Whoever else of this process wants it waits.
+        // Other threads that want this model wait.
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(model) = loaded.get(self) {
             return Ok(Arc::clone(model));

@@ -186,7 +186,7 @@ impl NodeRecorder {
         let Some(hop) = open else {
             return;
         };
-        // Of a packet whose last flit was lost there is no end.
+        // A packet whose last flit was lost has no end.
         hop.flits = hop.flits.saturating_add(1);
         if hop.flits == 2 {
             // The second half of the header ends with the software words.

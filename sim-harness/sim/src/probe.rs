@@ -10,7 +10,7 @@ use crate::record::{InBuffer, Out, OutReader, Request};
 /// Cycles after which a register access is given up.
 const PATIENCE: u32 = 64;
 
-/// Registers of a node that tell of work left or of errors, in words.
+/// Registers of a node that show work left or errors, in words.
 ///
 /// Runs the node on its own, so its machine cannot go on afterwards.
 pub(crate) fn busy_registers(

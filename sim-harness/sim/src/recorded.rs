@@ -26,7 +26,7 @@ pub struct NodeInput {
     pub cycle: u64,
     /// Node.
     pub node: usize,
-    /// Records as in `cpp/records.h`, without those of the links.
+    /// Records as in `cpp/records.h`, without link records.
     pub words: Vec<u64>,
 }
 

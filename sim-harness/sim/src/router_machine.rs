@@ -107,7 +107,7 @@ struct RouterNode {
     digest: Digest,
     input: InBuffer,
     link_flits: Vec<u64>,
-    /// Of a machine whose events are recorded.
+    /// Recorder, if events are recorded.
     recorder: Option<NodeRecorder>,
     /// Fetched from the traffic, not yet due.
     waiting: Option<RawPacket>,
@@ -418,7 +418,7 @@ impl<T: Traffic> RouterMachine<T> {
         Ok(())
     }
 
-    /// Hands over packets that are due before `end`, and fetches the one after them.
+    /// Hands over packets due before `end`, and fetches the next one.
     fn offer_packets(&mut self, index: usize, end: u64) -> Result<(), String> {
         loop {
             let node = &mut self.nodes[index];
@@ -450,7 +450,7 @@ impl<T: Traffic> RouterMachine<T> {
         }
     }
 
-    /// Handles what came out of a router; an error is a cycle, if it is known, and what is wrong.
+    /// Handles the outputs of a router. An error has the cycle, if known, and the reason.
     fn take_record(&mut self, index: usize, record: Out) -> Result<(), (Option<u64>, String)> {
         let node = &mut self.nodes[index];
         match record {

@@ -30,7 +30,7 @@ use actor::Actor;
 use shared::Shared;
 use wait::{Signal, Wait};
 
-/// All actors, with what they share.
+/// All actors, with their shared state.
 pub(crate) struct Software {
     // Before `shared`: actors own handles to it.
     actors: BTreeMap<ActorId, Actor>,
@@ -234,7 +234,7 @@ impl Software {
         }
     }
 
-    /// Time of the first failure of an actor, which may be to come: an actor is ahead of its node by what it charged.
+    /// Time of the first failure of an actor; it may lie ahead, as an actor is ahead of its node by the time it charged.
     pub(crate) fn failure_ps(&self) -> Option<u64> {
         self.failed.as_ref().map(|(ps, _)| *ps)
     }
@@ -301,7 +301,7 @@ impl Software {
 
 impl Drop for Software {
     fn drop(&mut self) {
-        // Actors that have not ended are unwound; what they call then must not block.
+        // Actors that have not ended are unwound; their calls then must not block.
         self.shared.closing.set(true);
         self.actors.clear();
     }

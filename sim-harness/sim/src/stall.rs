@@ -28,7 +28,7 @@ pub struct StalledNode {
     pub reads_open: u32,
     /// Writes that memory has not answered.
     pub writes_open: u32,
-    /// Registers that tell of work left or of errors, with their values, in words.
+    /// Registers that show work left or errors, with their values, in words.
     pub registers: Vec<String>,
 }
 

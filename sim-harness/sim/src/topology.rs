@@ -78,7 +78,7 @@ impl Topology {
         Coord(self.coord(node).map(|c| c as u8)) // below 64
     }
 
-    /// Place of a node in the machine, as its firmware is told.
+    /// Place of a node in the machine, for its firmware.
     pub fn network_config(&self, node: usize) -> NetworkConfig {
         NetworkConfig {
             coord: self.header_coord(node),

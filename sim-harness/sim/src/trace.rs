@@ -151,7 +151,7 @@ enum State {
 }
 
 impl Trace {
-    /// One of a machine made from `machine`, whose traced nodes are of the model `spec` and share `context`.
+    /// Trace of a machine of configuration `machine` whose traced nodes are models of `spec` and share `context`.
     pub(crate) fn new(
         config: TraceConfig,
         machine: &MachineConfig,

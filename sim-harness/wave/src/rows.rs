@@ -1,4 +1,4 @@
-//! Rows of words in a waveform: what a run was doing, beside the signals.
+//! Rows of words in a waveform: activity of a run, beside the signals.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, Read};
@@ -102,7 +102,7 @@ impl<R: BufRead> WithRows<R> {
         &self.declared
     }
 
-    /// First and last time, as far as the waveform has been read; none of one without any.
+    /// First and last time of the waveform read so far; `None` before the first time.
     pub fn times(&self) -> Option<(u64, u64)> {
         self.first.map(|first| (first, self.last))
     }

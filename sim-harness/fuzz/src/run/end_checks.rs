@@ -29,7 +29,7 @@ impl Runner<'_> {
         if self.board.wild || !self.drained {
             return;
         }
-        // A reduction that lost a contribution holds those of others.
+        // A reduction that lost a contribution holds the other contributions.
         let machine = &self.machine;
         let peek = |node, addr, out: &mut [u8]| machine.peek(node, addr, out);
         let reduced = self.board.reductions_landed(peek);

@@ -248,7 +248,7 @@ impl Runner<'_> {
             self.board.weak = true;
         }
         if !send.spoil.is_empty() && send.kind == SendKind::RemoteGet {
-            // It may carry what nobody prepared, or what was prepared for another.
+            // It may carry unprepared descriptors, or those of another remote get.
             self.board.stray(&self.topology);
         }
         self.board

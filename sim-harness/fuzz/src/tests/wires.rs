@@ -146,7 +146,7 @@ enum Fate {
     Reported,
 }
 
-/// Judges a case; what is wrong is the error.
+/// Judges a case; the error has the reason.
 fn judge(verdict: &Verdict) -> Result<Fate, String> {
     if let Some(finding) = verdict.findings.first() {
         return Err(format!("{}: {}", finding.signature, finding.detail));

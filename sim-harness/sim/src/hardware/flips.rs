@@ -153,7 +153,7 @@ impl Flips {
         out
     }
 
-    /// Takes a port's flips whose time has come. Gives what flips, by cycle.
+    /// Takes a port's flips that are due. Returns masks by cycle.
     fn take_due(&mut self, port: usize, words: &Words, window: &Range<u64>) -> BTreeMap<u64, Mask> {
         let mut masks: BTreeMap<u64, Mask> = BTreeMap::new();
         let first = |fits: fn(&LinkWord) -> bool, from: u64| {

@@ -18,7 +18,7 @@ pub(crate) struct LinkTap {
 }
 
 impl LinkTap {
-    /// Keeps the books of so many ports from now on.
+    /// Counts the traffic of `ports` ports from now on.
     pub(crate) fn watch(&mut self, ports: usize) {
         self.books
             .get_or_insert_with(|| vec![LinkBook::default(); ports]);

@@ -64,7 +64,7 @@ pub(crate) struct Ports {
     /// Cycle of the next software or memory event that is known.
     pub(crate) next_event: u64,
     pub(crate) tap: LinkTap,
-    /// Of a machine whose events are recorded.
+    /// Recorder, if events are recorded.
     pub(crate) recorder: Option<Box<NodeRecorder>>,
     // Lists that are kept if somebody wants them.
     pub(crate) transfers: Option<Vec<LinkTransfer>>,
@@ -311,7 +311,7 @@ impl Ports {
     }
 }
 
-/// Makes a fault of what is wrong in a cycle.
+/// Fault of a cycle, with its reason.
 fn at(cycle: u64) -> impl Fn(String) -> Fault {
     move |message| Fault { cycle, message }
 }

@@ -25,7 +25,7 @@ impl Machine {
         self.software.node(node).memory.clear_error_ranges();
     }
 
-    /// A node's memory answers what is accepted from now on in `until` or later. Cycles.
+    /// A node's memory answers requests accepted from now on in cycle `until` or later.
     pub fn withhold_memory(&mut self, node: usize, until: u64) {
         self.hardware.node(node).ports.axi.withheld_until = until;
     }

@@ -1,4 +1,4 @@
-//! Looks into a machine that take no time: memory, lists of what the hardware does, the log of software, waveforms.
+//! Observation without simulated time: memory, lists of hardware activity, log of software, waveforms.
 
 use std::path::PathBuf;
 

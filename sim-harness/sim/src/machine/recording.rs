@@ -9,7 +9,7 @@ use crate::node_recorder::NodeRecorder;
 use crate::topology::TREE_PORTS;
 
 impl Machine {
-    /// Forgets the events so far: the recording begins now. Nothing happens to a machine whose events are not recorded.
+    /// Drops the events so far: the recording begins now. No effect if events are not recorded.
     pub fn restart_recording(&mut self) {
         if self.config.recorder.is_some() {
             drop(self.take_recording());

@@ -36,7 +36,7 @@ impl Machine {
         }
     }
 
-    /// The end of the epoch in which the last actor has ended: what it has charged since its last access is time of the run.
+    /// End of the epoch in which the last actor has ended; time charged since its last access counts.
     fn end(&self) -> u64 {
         let makespan = self.software.makespan_ps().div_ceil(self.config.cycle_ps);
         self.cycle.max(makespan).next_multiple_of(EPOCH)

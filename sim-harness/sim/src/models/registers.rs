@@ -1,4 +1,4 @@
-//! The register map that software was compiled with, against that of a tree of RTL.
+//! Comparison of software's register map with that of an RTL tree.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -73,7 +73,7 @@ fn words(text: &str) -> Vec<String> {
 /// The statements up to the end of a block, those of blocks in it by their own paths.
 fn components(words: &mut impl Iterator<Item = String>, path: &str, map: &mut Map) {
     let mut statement: Vec<String> = Vec::new();
-    // Of a block that has ended: what stood before it, and what was in it.
+    // Text before an ended block, and the text in it.
     let mut block: Option<(Vec<String>, Map)> = None;
     while let Some(word) = words.next() {
         match word.as_str() {

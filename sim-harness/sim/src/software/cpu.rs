@@ -175,7 +175,7 @@ impl Cpu {
     /// deadline comes.
     ///
     /// Returns at once while the output is set: the caller clears its cause register, then looks at
-    /// what it waits for, then waits. Software sees an output change `wake_latency` cycles later.
+    /// the condition, then waits. Software sees an output change `wake_latency` cycles later.
     pub fn wait_wake(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason {
         self.wait_lines(1 << (group % 16), deadline_ps)
     }
@@ -287,7 +287,7 @@ impl Cpu {
         Some(self.actor()?.id)
     }
 
-    /// Ends another actor of this node wherever it waits: what it has is dropped, in no simulated time, before another actor
+    /// Ends another actor of this node wherever it waits. Its state is dropped, in no simulated time, before another actor
     /// runs. Nothing happens where it has ended.
     ///
     /// # Panics
@@ -300,7 +300,7 @@ impl Cpu {
         self.shared.given_up.borrow_mut().push(actor);
     }
 
-    /// Says in words what the actor is about to wait for, for reports of a machine that hangs. Stays
+    /// Describes the next wait of the actor, for reports of a machine that hangs. Stays
     /// until the next call; empty for nothing.
     pub fn describe_wait(&self, text: &str) {
         if let Some(actor) = self.actor() {

@@ -48,7 +48,7 @@ impl RegBus {
         Some(Response { access, value })
     }
 
-    /// Cuts off what is under way.
+    /// Drops accesses under way.
     pub(crate) fn reset(&mut self) -> Vec<Response> {
         self.outbox.clear();
         self.pending

@@ -155,7 +155,7 @@ impl Shared {
         self.events.borrow_mut().push(event);
     }
 
-    /// An actor runs again at `ps`: records what it has waited for since its own time, and who has ended that.
+    /// An actor resumes at `ps`: records its wait and the actor that ended it.
     pub(super) fn record_wait(&self, actor: &ActorState, ps: u64, signal: Signal) {
         let from = actor.local_ps.get();
         let why = match actor.wait.get() {

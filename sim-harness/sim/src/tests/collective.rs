@@ -1,5 +1,5 @@
 //! The collective network of whole machines (HW-5): combination, broadcast and barriers over any subset of nodes,
-//! bit for bit what the host gets in the order of the tree, beside a busy torus and other routes.
+//! bit for bit the host's result in the order of the tree, beside a busy torus and other routes.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -193,7 +193,7 @@ fn add(slot: u16, offset: u64) -> Descriptor {
     })
 }
 
-/// Two counters of node 0, and what they hold before and after the answer of a node that refused.
+/// Two counters of node 0, and their values before and after the answer of a node that refused.
 const PAIR: u64 = COUNTER + 32;
 const PAIR_VALUES: [[u8; 16]; 2] = {
     let mut values = [[0; 16]; 2];
@@ -282,7 +282,7 @@ fn run(machine: &mut Machine, number: u64, case: &Case) {
         machine.fail_memory(*node, range.clone());
     }
 
-    // Payload must be there before the traffic reads it: the carried descriptors are none of it.
+    // Payload must be there before the traffic reads it; the carried descriptors are no payload.
     let plan = Plan::random(3, 6, number);
     let plan = shifted(plan, case.carried.len() as u64);
     let all = traffic::start(
@@ -430,7 +430,7 @@ fn serve(machine: &mut Machine, case: &Case) -> Option<ErrorReason> {
         .map(|error| error.reason.expect("a known reason"))
 }
 
-/// Checks what has halted, and starts it again.
+/// Checks which part has halted, and restarts it.
 fn recover(machine: &mut Machine, case: &Case) {
     match case.halted {
         Halted::Nothing => {}
@@ -1087,7 +1087,7 @@ fn x5_hardware_that_never_gets_quiet_is_reported() {
         source: source(READABLE, 0, 4096),
         ..good()
     };
-    // Nobody takes these from the ring, and no software is left to wait.
+    // No software takes these from the ring.
     machine.spawn(0, "culprit", move |cpu| post(&cpu, &[bytes(long); 4]));
     let error = machine
         .run(Until::Quiet)

@@ -15,7 +15,7 @@ fn run_for(machine: &mut Machine, cycles: u64) {
     machine.run(Until::Cycle(end)).expect("runs");
 }
 
-/// Runs until so many packets were taken from reception FIFOs.
+/// Runs until `packets` packets were taken from reception FIFOs.
 fn run_until_seen(machine: &mut Machine, all: &AllSeen, packets: u64) {
     for _ in 0..1000 {
         if packets_seen(all) >= packets {
@@ -78,7 +78,7 @@ fn hw1_drain_in_mid_traffic_delivers_all_packets_once_and_ends_idle() {
     }
     assert_eq!(sum(&mut machine, perf_received(1)), after.0);
 
-    // Messages are whole: those of completed descriptors have arrived, of the others nothing has.
+    // Messages are whole: those of completed descriptors have arrived, the others not at all.
     let mut completed = 0;
     let mut packets = 0;
     for node in 0..6 {
@@ -115,7 +115,7 @@ enum Reset {
 }
 
 /// Resets a node in the middle of traffic, brings it up again and checks that new traffic has no losses.
-/// Returns what the nodes saw of the first traffic.
+/// Returns the nodes' records of the first traffic.
 fn reset_and_recover(config: &MachineConfig, victim: usize, reset: Reset, lossy: Lossy) -> AllSeen {
     let mut machine = Machine::new(config.clone()).expect("made");
     traffic::bring_up(&mut machine);
@@ -135,7 +135,7 @@ fn reset_and_recover(config: &MachineConfig, victim: usize, reset: Reset, lossy:
         Reset::Node => machine.reset_node(victim).expect("resets"),
         Reset::Software => firmware(&mut machine, victim, |node| node.soft_reset(1000)),
     }
-    // Nothing hangs: all others end with what they have, and their FIFOs run empty.
+    // Nothing hangs: all other nodes end, and their FIFOs run empty.
     machine.run(Until::Quiet).expect("no node hangs");
     for node in (0..nodes).filter(|&node| node != victim) {
         for fifo in 0..traffic::INJECTION_FIFOS {
@@ -148,7 +148,7 @@ fn reset_and_recover(config: &MachineConfig, victim: usize, reset: Reset, lossy:
         assert!(node::status::DMA_IDLE.is_set(status), "node {node}");
     }
 
-    // Firmware: the victim is set up anew, the others take note of what they lost.
+    // Firmware sets the victim up anew; the other nodes record their losses.
     let network = std::rc::Rc::new(std::cell::Cell::new(None));
     let found = std::rc::Rc::clone(&network);
     let actor = machine.spawn(victim, "place", move |cpu: Cpu| {

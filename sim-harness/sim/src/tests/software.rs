@@ -248,7 +248,7 @@ fn watchdog_stops_software_that_polls_for_ever() {
 /// Body of an actor.
 type Body = fn(Cpu) -> Result<(), Failure>;
 
-/// How machines of two nodes stop, whose actors are these.
+/// Error that stops a machine of two nodes with these actors.
 fn stopped(window: Option<u64>, actors: &[Body]) -> String {
     let config = MachineConfig {
         watchdog: 5000,
@@ -273,7 +273,7 @@ fn x1_machines_stop_in_the_same_cycle_with_any_window() {
         while cpu.read_reg(node::SCRATCH)? == 0 {}
         Ok(())
     };
-    // The first fails in a cycle that comes after that of the second, which is found later.
+    // The first actor fails in a later cycle than the second, which is found later.
     let fails_late = |cpu: Cpu| {
         cpu.charge_ps(100 * cpu.cycle_ps());
         Err("late".into())

@@ -1,4 +1,4 @@
-//! Waveforms: what is in them, and that they change nothing (DESIGN, Simulation 10).
+//! Contents of waveforms; writing them changes no result.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -321,7 +321,7 @@ impl Wave {
     /// Changes of a signal: time in picoseconds, value.
     fn changes(&mut self, name: &str) -> Vec<(u64, u64)> {
         let hierarchy = self.0.hierarchy();
-        // The reader makes a scope of an array: `a.[0]` for what the file calls `a[0]`.
+        // The reader makes a scope of an array: `a.[0]` for `a[0]` of the file.
         let is_named = |full: String| full.replace(".[", "[") == name;
         let found = hierarchy
             .all_vars()

@@ -282,7 +282,7 @@ pub fn set_up(cpu: &Cpu) -> Result<(), NodeError<BusError>> {
     open(&mut node)
 }
 
-/// Memory as it is before any traffic.
+/// Memory before any traffic.
 pub fn fill(cpu: &Cpu) {
     cpu.mem_write(0, &vec![UNTOUCHED; MEMORY as usize]);
     cpu.mem_write(SOURCE.base, &source_bytes(cpu.node()));
@@ -640,7 +640,7 @@ pub fn set_counters(cpu: &Cpu, plan: &Plan) {
     }
 }
 
-/// Sends what the plan has for this node, and waits until everything is here and has left.
+/// Sends this node's messages of the plan, and waits until all have left and all for this node have arrived.
 pub fn take_part(
     cpu: &Cpu,
     plan: &Plan,
