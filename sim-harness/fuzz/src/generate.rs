@@ -4,8 +4,8 @@ use gyre_layout::fields::descriptor::SW0;
 use gyre_layout::fields::link;
 use gyre_layout::registers::{self as reg, COLL, REFUSALS, group_page, node};
 use gyre_sim::{crc_difference, crc_fold};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use crate::case::{Action, Carried, Case, Flip, FlipWhen, Forge, Send, SendKind, Shape, Stimulus};
 use crate::map;

@@ -24,19 +24,6 @@ fn campaign(cases: u64, threads: usize, rtl: Rtl) -> CampaignReport {
         .expect("machines can be made")
 }
 
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("made");
-    for entry in fs::read_dir(from).expect("readable") {
-        let path = entry.expect("readable").path();
-        let target = to.join(path.file_name().expect("a name"));
-        if path.is_dir() {
-            copy(&path, &target);
-        } else {
-            fs::copy(&path, &target).expect("copied");
-        }
-    }
-}
-
 fn case(stimuli: &[(u32, usize, Action)]) -> Case {
     let stimulus = |(cycle, node, action): &(u32, usize, Action)| Stimulus {
         cycle: *cycle,
@@ -244,21 +231,7 @@ fn x1_x5_cases_on_rtl_that_counts_its_lines_do_the_same() {
 
 #[test]
 fn x5_hw1_a_planted_fault_is_found_and_made_small() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let tree = folder.path().join("rtl");
-    copy(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rtl"),
-        &tree,
-    );
-    let file = tree.join("dma/desc_check.sv");
-    let text = fs::read_to_string(&file).expect("RTL");
-    let check = "else if (reserved) err_o = ErrDescReserved;";
-    assert!(text.contains(check));
-    fs::write(&file, text.replace(check, "")).expect("written");
-    let faulty = Rtl {
-        tree: Some(tree),
-        coverage: false,
-    };
+    let (_folder, faulty) = super::planted();
     let report = campaign(256, 2, faulty.clone());
     let planted = report
         .found

@@ -6,13 +6,15 @@ use std::rc::Rc;
 
 use super::common;
 use super::common::collective::{self, Delivery, Program, Step, contribution, expected};
-use super::common::traffic::{self, Random};
+use super::common::traffic;
 use super::common::{Failure, config};
 use gyre_layout::registers::{self, COLL, coll_network, node, perf_coll, wake_group};
 use gyre_layout::{CollOp, CollType, ErrorReason};
 use gyre_sim::{
     Cpu, LinkFault, Machine, MachineConfig, MemoryConfig, RunReport, TREE_PORTS, Until,
 };
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 /// Runs the programs on a machine, beside the exchange of messages on the torus if it is to be busy.
 fn run(config: MachineConfig, programs: Vec<Program>, busy: usize) -> RunReport {
@@ -137,7 +139,7 @@ fn hw5_reduce_to_every_single_member() {
 
 /// Routes of many subsets, all operations, all at once.
 fn mixture(nodes: u32, routes: usize, length: usize) -> Vec<Program> {
-    let mut rng = Random::new(11);
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
     let ops = [
         (CollOp::Add, CollType::F64),
         (CollOp::Max, CollType::F64),
@@ -148,23 +150,23 @@ fn mixture(nodes: u32, routes: usize, length: usize) -> Vec<Program> {
     (0..routes)
         .map(|route| {
             let mut members: Vec<u32> = (0..nodes)
-                .filter(|_| route % 3 == 0 || rng.below(2) == 0)
+                .filter(|_| route % 3 == 0 || rng.random_range(0..2) == 0)
                 .collect();
             if members.is_empty() {
-                members.push(rng.below(nodes.into()) as u32);
+                members.push(rng.random_range(0..nodes));
             }
             let steps = (0..length)
                 .map(|number| {
-                    let member = members[rng.below(members.len() as u64) as usize];
-                    let delivery = if rng.below(2) == 0 {
+                    let member = members[rng.random_range(0..members.len())];
+                    let delivery = if rng.random_range(0..2) == 0 {
                         Delivery::Put
                     } else {
                         Delivery::Fifo
                     };
                     let (op, dtype) = ops[(route + number) % ops.len()];
-                    let elements = 1 + rng.below(399) as usize;
+                    let elements = rng.random_range(1..400);
                     let plain = Step::all(op, dtype, elements);
-                    let step = match rng.below(4) {
+                    let step = match rng.random_range(0..4) {
                         0 => Step::broadcast(member, elements),
                         1 => Step {
                             to: Some(member),
@@ -285,13 +287,13 @@ fn barriers(
     rounds: usize,
     times: &RefCell<Vec<Vec<(u64, u64)>>>,
 ) -> Result<(), Failure> {
-    let mut rng = Random::new(cpu.node() as u64);
+    let mut rng = ChaCha8Rng::seed_from_u64(cpu.node() as u64);
     let (enter, done) = (
         COLL + coll_network::BARRIER_ENTER,
         COLL + coll_network::BARRIER_DONE,
     );
     for round in 0..rounds {
-        cpu.charge_instructions(rng.below(3000));
+        cpu.charge_instructions(rng.random_range(0..3000));
         let entered = cpu.now_ps();
         cpu.write_reg(enter, 1)?;
         loop {

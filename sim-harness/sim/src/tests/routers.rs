@@ -4,11 +4,13 @@ use gyre_sim::{
     Delivery, MachineConfig, ModelKind, RawPacket, RouterMachine, RouterReport, SimError, Topology,
     TraceConfig, Traffic,
 };
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 /// Random packets between random nodes, by seed; remembers what arrived.
 struct Random {
     topology: Topology,
-    state: Vec<u64>,
+    random: Vec<ChaCha8Rng>,
     left: Vec<u32>,
     cycle: Vec<u64>,
     gap: u64,
@@ -21,8 +23,8 @@ impl Random {
         let topology = config.topology().expect("valid shape");
         let nodes = topology.nodes();
         Self {
-            state: (0..nodes as u64)
-                .map(|node| seed * 1_000_003 + node)
+            random: (0..nodes as u64)
+                .map(|node| ChaCha8Rng::seed_from_u64(seed << 32 | node))
                 .collect(),
             left: vec![packets; nodes],
             cycle: vec![300; nodes],
@@ -32,28 +34,20 @@ impl Random {
             arrived: Vec::new(),
         }
     }
-
-    fn random(&mut self, node: usize, below: u64) -> u64 {
-        let state = &mut self.state[node];
-        *state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (*state >> 33) % below
-    }
 }
 
 impl Traffic for Random {
     fn next_packet(&mut self, node: usize) -> Option<RawPacket> {
         self.left[node] = self.left[node].checked_sub(1)?;
-        let nodes = self.topology.nodes() as u64;
-        let dst = (node as u64 + 1 + self.random(node, nodes - 1)) % nodes;
-        self.cycle[node] += self.random(node, self.gap);
+        let nodes = self.topology.nodes();
+        let random = &mut self.random[node];
+        self.cycle[node] += random.random_range(0..self.gap);
         let packet = RawPacket {
             cycle: self.cycle[node],
-            dst: dst as usize,
-            response: self.random(node, 2) == 1,
-            dynamic: self.random(node, 2) == 1,
-            len: self.random(node, 513) as u16,
+            dst: (node + random.random_range(1..nodes)) % nodes,
+            response: random.random(),
+            dynamic: random.random(),
+            len: random.random_range(0..=512),
             tag: (node as u64) << 32 | u64::from(self.left[node]),
         };
         self.sent

@@ -11,8 +11,9 @@ use gyre_layout::{
     CollOp, CollType, Collective, CounterRef, Descriptor, HEADER_BYTES, Header, Kind, Source,
 };
 use gyre_sim::{Cpu, Machine, Until};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
-use super::traffic::Random;
 use super::{Failure, bring_up_node};
 
 /// Routes that a program may have: one FIFO of each sort is left to others.
@@ -89,30 +90,26 @@ fn width(dtype: CollType) -> usize {
     }
 }
 
-/// 64 random bits.
-fn word(rng: &mut Random) -> u64 {
-    (0..4).fold(0, |word, _| word << 16 | rng.below(1 << 16))
-}
-
 /// Contribution of a node. Floating point: all magnitudes, with zeros, infinities and NaN among them.
 pub fn contribution(route: usize, step: usize, node: u32, what: &Step) -> Vec<u8> {
-    let mut rng = Random::new((route as u64) << 40 | (step as u64) << 20 | u64::from(node));
+    let mut rng =
+        ChaCha8Rng::seed_from_u64((route as u64) << 40 | (step as u64) << 20 | u64::from(node));
     let mut bytes = Vec::new();
     for _ in 0..what.elements {
         if what.dtype == CollType::F64 {
-            let value = match rng.below(400) {
+            let value = match rng.random_range(0..400) {
                 0 => f64::INFINITY,
                 1 => f64::NEG_INFINITY,
                 2 => f64::NAN,
                 3 => 0.0,
                 4 => -0.0,
-                5 => f64::from_bits(word(&mut rng) >> 12),
-                6..200 => (word(&mut rng) >> 11) as f64 / (1_u64 << 43) as f64 - 512.0,
-                _ => f64::from_bits(word(&mut rng) & !(1 << 62) | 1 << 61),
+                5 => f64::from_bits(rng.random::<u64>() >> 12),
+                6..200 => (rng.random::<u64>() >> 11) as f64 / (1_u64 << 43) as f64 - 512.0,
+                _ => f64::from_bits(rng.random::<u64>() & !(1 << 62) | 1 << 61),
             };
             bytes.extend(value.to_bits().to_le_bytes());
         } else {
-            bytes.extend(&word(&mut rng).to_le_bytes()[..width(what.dtype)]);
+            bytes.extend(&rng.random::<u64>().to_le_bytes()[..width(what.dtype)]);
         }
     }
     bytes

@@ -15,6 +15,8 @@ use gyre_layout::{
     CounterRef, DESCRIPTOR_BYTES, Descriptor, HEADER_BYTES, Header, Source, event, packet_bytes,
 };
 use gyre_sim::{ActorId, BusError, Cpu, Machine, Topology, Until, WakeReason};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 
 use super::Failure;
 
@@ -66,24 +68,6 @@ pub const SPARE: Range<u64> = 0x9000..0xc000;
 /// Contents of memory that was never written.
 pub const UNTOUCHED: u8 = 0xee;
 
-/// Linear congruential generator: the plans must be the same everywhere.
-#[derive(Clone)]
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678)
-    }
-
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-}
-
 /// Byte at an offset of a node's source region.
 pub fn pattern(node: usize, offset: u64) -> u8 {
     let x = (node as u64 + 1).wrapping_mul(0x9e37_79b9) ^ offset.wrapping_mul(0x85eb_ca6b);
@@ -128,26 +112,26 @@ pub struct Plan {
 impl Plan {
     /// `count` messages a node, of all kinds, to all nodes, itself included.
     pub fn random(nodes: usize, count: usize, seed: u64) -> Self {
-        let mut random = Random::new(seed);
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut landing = vec![0; nodes];
         let mut messages = vec![Vec::new(); nodes];
         for number in 0..count {
             for (node, list) in messages.iter_mut().enumerate() {
-                let length = match random.below(8) {
-                    0 => [0, 1, 31, 32, 33, 64][random.below(6) as usize],
-                    1 => [511, 512, 513, 1024, 1025][random.below(5) as usize],
-                    2..5 => random.below(200) as u32,
-                    _ => random.below(2500) as u32,
+                let length = match random.random_range(0..8) {
+                    0 => [0, 1, 31, 32, 33, 64][random.random_range(0..6)],
+                    1 => [511, 512, 513, 1024, 1025][random.random_range(0..5)],
+                    2..5 => random.random_range(0..200),
+                    _ => random.random_range(0..2500),
                 };
-                let peer = random.below(nodes as u64) as usize;
-                let receiver = match random.below(4) {
+                let peer = random.random_range(0..nodes);
+                let receiver = match random.random_range(0..4) {
                     0 => None,
                     1 => Some(node),
                     _ => Some(peer),
                 };
-                let source = random.below(SOURCE.bytes - u64::from(length));
+                let source = random.random_range(0..SOURCE.bytes - u64::from(length));
                 let mut place = |receiver: usize| {
-                    let at = landing[receiver] + random.below(70);
+                    let at = landing[receiver] + random.random_range(0..70);
                     landing[receiver] = at + u64::from(length) + 1;
                     assert!(
                         landing[receiver] <= LANDING.bytes,
@@ -413,7 +397,7 @@ struct Part<'a> {
     plan: &'a Plan,
     seen: &'a RefCell<Seen>,
     lossy: Lossy,
-    random: Random,
+    random: ChaCha8Rng,
     pace: u64,
     /// Numbers of the messages of each injection FIFO.
     lists: [Vec<usize>; INJECTION_FIFOS as usize],
@@ -456,7 +440,7 @@ impl<'a> Part<'a> {
             plan,
             seen,
             lossy: style.lossy,
-            random: Random::new(me as u64 + 77),
+            random: ChaCha8Rng::seed_from_u64(me as u64 + 77),
             pace: style.pace,
             lists,
             tails: [0; 3],
@@ -508,7 +492,8 @@ impl<'a> Part<'a> {
                 )?;
                 self.seen.borrow_mut().posted[index] = posted + 1;
                 if self.pace > 0 {
-                    self.cpu.charge_instructions(self.random.below(self.pace));
+                    self.cpu
+                        .charge_instructions(self.random.random_range(0..self.pace));
                 }
             }
         }
