@@ -78,12 +78,8 @@ impl<A: RegisterAccess> Node<A> {
     ) -> Result<(), NodeError<A::Error>> {
         check_route("class route", route)?;
         if owner > 15 {
-            return Err(NodeError::Config {
-                what: "owner of class route",
-                index: Some(route.into()),
-                value: owner.into(),
-                expected: "0 to 15",
-            });
+            let (what, route) = ("owner of class route", Some(route.into()));
+            return Err(NodeError::config(what, route, owner.into(), "0 to 15"));
         }
         let address = COLL + coll_network::route(route.into());
         let register = Register::node("COLL ROUTE", address);
@@ -135,10 +131,5 @@ fn check_route<E: core::fmt::Debug + core::fmt::Display>(
     if route < TREE_ROUTES {
         return Ok(());
     }
-    Err(NodeError::Config {
-        what,
-        index: None,
-        value: route.into(),
-        expected: "0 to 15",
-    })
+    Err(NodeError::config(what, None, route.into(), "0 to 15"))
 }

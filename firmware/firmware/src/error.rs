@@ -98,7 +98,7 @@ pub enum NodeError<E: fmt::Debug + fmt::Display> {
         /// Accepted values.
         expected: &'static str,
     },
-    /// A FIFO or slot that somebody uses already.
+    /// A FIFO or slot that is in use.
     #[error("{register}: enabled already (read {value:#x})")]
     InUse {
         /// Its control register.
@@ -106,6 +106,23 @@ pub enum NodeError<E: fmt::Debug + fmt::Display> {
         /// Value read.
         value: u64,
     },
+}
+
+impl<E: fmt::Debug + fmt::Display> NodeError<E> {
+    /// [`NodeError::Config`].
+    pub(crate) const fn config(
+        what: &'static str,
+        index: Option<u16>,
+        value: u64,
+        expected: &'static str,
+    ) -> Self {
+        Self::Config {
+            what,
+            index,
+            value,
+            expected,
+        }
+    }
 }
 
 struct IndexText(Option<u16>);

@@ -45,14 +45,7 @@ fn check_ring<E: core::fmt::Debug + core::fmt::Display>(
     size: u64,
     owner: u8,
 ) -> Result<(), NodeError<E>> {
-    let refuse = |what, value, expected| {
-        Err(NodeError::Config {
-            what,
-            index: Some(id),
-            value,
-            expected,
-        })
-    };
+    let refuse = |what, value, expected| Err(NodeError::config(what, Some(id), value, expected));
     if base & !ring_base::ADDR.mask() != 0 || !base.is_multiple_of(RING_ALIGN) {
         return refuse(
             "ring base of FIFO",
@@ -75,29 +68,11 @@ fn check_ring<E: core::fmt::Debug + core::fmt::Display>(
 
 impl<A: RegisterAccess> Node<A> {
     fn check_injection_id(&self, id: u16) -> Result<(), NodeError<A::Error>> {
-        let count = self.parameters().injection_fifos * u16::from(self.parameters().groups);
-        if id < count {
-            return Ok(());
-        }
-        Err(NodeError::Config {
-            what: "injection FIFO",
-            index: None,
-            value: u64::from(id),
-            expected: "a FIFO that the node has (PARAMS)",
-        })
+        self.check_id("injection FIFO", id, self.parameters().injection_fifos)
     }
 
     fn check_reception_id(&self, id: u16) -> Result<(), NodeError<A::Error>> {
-        let count = self.parameters().reception_fifos * u16::from(self.parameters().groups);
-        if id < count {
-            return Ok(());
-        }
-        Err(NodeError::Config {
-            what: "reception FIFO",
-            index: None,
-            value: u64::from(id),
-            expected: "a FIFO that the node has (PARAMS)",
-        })
+        self.check_id("reception FIFO", id, self.parameters().reception_fifos)
     }
 
     /// Sets up and enables injection FIFO `id`; head, tail and count start at zero.
@@ -113,13 +88,7 @@ impl<A: RegisterAccess> Node<A> {
         self.check_injection_id(id)?;
         check_ring(id, config.base, config.size, config.owner)?;
         let ctrl = Register::injection_ctrl(id);
-        let value = self.read(ctrl)?;
-        if inj::ctrl::ENABLE.is_set(value) {
-            return Err(NodeError::InUse {
-                register: ctrl,
-                value,
-            });
-        }
+        self.check_unused(ctrl, inj::ctrl::ENABLE)?;
         let base = Register::injection(id, "injection FIFO BASE", inj::BASE);
         let size = Register::injection(id, "injection FIFO SIZE", inj::SIZE);
         self.write_checked(base, config.base, ring_base::ADDR.mask())?;
@@ -152,13 +121,7 @@ impl<A: RegisterAccess> Node<A> {
         self.check_reception_id(id)?;
         check_ring(id, config.base, config.size, config.owner)?;
         let ctrl = Register::reception_ctrl(id);
-        let value = self.read(ctrl)?;
-        if rec::ctrl::ENABLE.is_set(value) {
-            return Err(NodeError::InUse {
-                register: ctrl,
-                value,
-            });
-        }
+        self.check_unused(ctrl, rec::ctrl::ENABLE)?;
         let base = Register::reception(id, "reception FIFO BASE", rec::BASE);
         let size = Register::reception(id, "reception FIFO SIZE", rec::SIZE);
         let threshold = Register::reception(id, "reception FIFO THRESHOLD", rec::THRESHOLD);

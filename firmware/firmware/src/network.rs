@@ -105,12 +105,8 @@ impl NetworkConfig {
         for dimension in 0..MAX_DIM {
             let (size, at) = (self.size[dimension], self.coord.0[dimension]);
             let refuse = |what, value, expected| {
-                Err(NodeError::Config {
-                    what,
-                    index: Some(dimension as u16),
-                    value: u64::from(value),
-                    expected,
-                })
+                let index = Some(dimension as u16);
+                Err(NodeError::config(what, index, value.into(), expected))
             };
             if size == 0 || size > MAX_SIZE {
                 return refuse("size of dimension", size, "1 to 64 nodes");

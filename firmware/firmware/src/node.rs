@@ -133,6 +133,37 @@ impl<A: RegisterAccess> Node<A> {
         handed
     }
 
+    /// Refuses FIFO or slot `id` of a node that has `per_group` of them in a group page, if it is absent.
+    pub(crate) fn check_id(
+        &self,
+        what: &'static str,
+        id: u16,
+        per_group: u16,
+    ) -> Result<(), NodeError<A::Error>> {
+        if id < per_group * u16::from(self.parameters.groups) {
+            return Ok(());
+        }
+        Err(NodeError::config(
+            what,
+            None,
+            id.into(),
+            "one that the node has (PARAMS)",
+        ))
+    }
+
+    /// Refuses a FIFO or slot whose control register has `enabled` set.
+    pub(crate) fn check_unused(
+        &mut self,
+        register: Register,
+        enabled: Field,
+    ) -> Result<(), NodeError<A::Error>> {
+        let value = self.read(register)?;
+        if enabled.is_set(value) {
+            return Err(NodeError::InUse { register, value });
+        }
+        Ok(())
+    }
+
     /// Reads a register and compares the bits `mask`.
     pub(crate) fn expect(
         &mut self,

@@ -34,16 +34,7 @@ pub struct SlotConfig {
 
 impl<A: RegisterAccess> Node<A> {
     fn check_slot_id(&self, id: u16) -> Result<(), NodeError<A::Error>> {
-        let count = self.parameters().slots * u16::from(self.parameters().groups);
-        if id < count {
-            return Ok(());
-        }
-        Err(NodeError::Config {
-            what: "base slot",
-            index: None,
-            value: u64::from(id),
-            expected: "a slot that the node has (PARAMS)",
-        })
+        self.check_id("base slot", id, self.parameters().slots)
     }
 
     /// Grants the region of `config` as base slot `id`.
@@ -53,14 +44,8 @@ impl<A: RegisterAccess> Node<A> {
     /// [`NodeError::Mismatch`], [`NodeError::Access`].
     pub fn grant_slot(&mut self, id: u16, config: &SlotConfig) -> Result<(), NodeError<A::Error>> {
         self.check_slot_id(id)?;
-        let refuse = |what, value, expected| {
-            Err(NodeError::Config {
-                what,
-                index: Some(id),
-                value,
-                expected,
-            })
-        };
+        let refuse =
+            |what, value, expected| Err(NodeError::config(what, Some(id), value, expected));
         if config.base & !base_slot::base::ADDR.mask() != 0 {
             return refuse("base of slot", config.base, "a 48-bit address");
         }
@@ -71,13 +56,7 @@ impl<A: RegisterAccess> Node<A> {
             return refuse("owner of slot", u64::from(config.owner), "0 to 15");
         }
         let ctrl = Register::slot_ctrl(id);
-        let value = self.read(ctrl)?;
-        if base_slot::ctrl::VALID.is_set(value) {
-            return Err(NodeError::InUse {
-                register: ctrl,
-                value,
-            });
-        }
+        self.check_unused(ctrl, base_slot::ctrl::VALID)?;
         let base = Register::slot(id, "base slot BASE", base_slot::BASE);
         let limit = Register::slot(id, "base slot LIMIT", base_slot::LIMIT);
         self.write_checked(base, config.base, base_slot::base::ADDR.mask())?;

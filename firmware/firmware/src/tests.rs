@@ -364,7 +364,7 @@ fn x5_rings_and_slots_that_cannot_be_are_refused() {
         (
             32,
             INJECTION,
-            "injection FIFO: 0x20, expected a FIFO that the node has (PARAMS)",
+            "injection FIFO: 0x20, expected one that the node has (PARAMS)",
         ),
         (
             1,

@@ -127,10 +127,11 @@ impl BitField {
         self.max() << (self.lsb % 64)
     }
 
-    /// [`get`](Self::get) for 64-bit words. `bitvec` does not fold a constant range to a shift and a mask, and
-    /// software decodes the header of every packet and encodes a descriptor for every message.
+    /// [`get`](Self::get) for 64-bit words, a shift and a mask for a constant field; `bitvec` calls a function there, and
+    /// software decodes the header of every packet.
+    #[must_use]
     #[inline(always)]
-    pub(crate) const fn of(self, words: &[u64]) -> u64 {
+    pub const fn of(self, words: &[u64]) -> u64 {
         words[self.lsb / 64] >> (self.lsb % 64) & self.max()
     }
 

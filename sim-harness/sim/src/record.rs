@@ -1,6 +1,9 @@
 //! Records that go into and out of a model's run, as 64-bit words. `cpp/records.h` holds the same
 //! layout and describes it.
 
+use gyre_layout::BitField;
+use gyre_layout::fields::link;
+
 use crate::axi::{ReadBurst, WriteBeat};
 
 /// Word on a link in a cycle: recorded when it changes, and for every flit.
@@ -24,10 +27,15 @@ pub(crate) const LINK_RECORD: usize = 2 + FLIT_WORDS;
 
 impl LinkWord {
     /// A flit is on the data wires.
-    pub(crate) const VALID: u32 = 1 << 2;
+    pub(crate) const VALID: u32 = link::VALID.mask(0) as u32;
 
     /// A credit is given back.
-    pub(crate) const CREDIT: u32 = 1 << 25;
+    pub(crate) const CREDIT: u32 = link::CREDIT.mask(0) as u32;
+
+    /// A field of the control word.
+    pub(crate) fn field(&self, field: BitField) -> u32 {
+        field.of(&[self.word.into()]) as u32
+    }
 
     pub(crate) fn is_flit(&self) -> bool {
         self.word & Self::VALID != 0
@@ -39,17 +47,17 @@ impl LinkWord {
 
     /// Whether the flit is the first of its packet.
     pub(crate) fn is_head(&self) -> bool {
-        self.is_flit() && self.word & 1 << 6 != 0
+        self.is_flit() && self.field(link::HEAD) != 0
     }
 
     /// Whether the flit is the last of its packet.
     pub(crate) fn is_tail(&self) -> bool {
-        self.is_flit() && self.word & 1 << 7 != 0
+        self.is_flit() && self.field(link::TAIL) != 0
     }
 
     /// Virtual channel of the flit.
     pub(crate) fn channel(&self) -> u32 {
-        self.word >> 3 & 7 | self.word >> 27 & 8
+        self.field(link::VC) | self.field(link::VC_HIGH) << link::VC.width
     }
 
     /// As the model takes it at `port`.

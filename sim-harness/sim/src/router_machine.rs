@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use cxx::{SharedPtr, UniquePtr};
 
+use gyre_layout::fields::header::{AUX, DST, DYNAMIC, FIRST, KIND, LAST, LEN, SRC, VCLASS};
+use gyre_layout::{Coord, Kind};
 use gyre_timeline::Recording;
 
 use crate::config::{EPOCH, MachineConfig};
@@ -19,7 +21,7 @@ use crate::progress::Progress;
 use crate::record::{InBuffer, Out, OutReader};
 use crate::recorder::Recorder;
 use crate::stall::StallReport;
-use crate::topology::{MAX_DIMS, Topology};
+use crate::topology::Topology;
 use crate::trace::{Trace, TraceConfig};
 
 /// Most payload bytes of a packet.
@@ -48,8 +50,13 @@ pub struct RawPacket {
 impl RawPacket {
     /// Flits on a link: a header of 32 B and the payload rounded up to 32 B.
     pub fn flits(&self) -> u64 {
-        u64::from((self.len.div_ceil(32) + 1) * 32 / FLIT_BYTES)
+        flits(self.len.into())
     }
+}
+
+/// Flits of a packet with `len` bytes of payload.
+fn flits(len: u64) -> u64 {
+    (len.div_ceil(32) + 1) * 32 / u64::from(FLIT_BYTES)
 }
 
 /// A packet that left the network.
@@ -478,20 +485,21 @@ impl<T: Traffic> RouterMachine<T> {
                 head_cycle,
                 tail_cycle,
             } => {
-                let packet = Header(header);
+                let tag = header[3];
                 let wrong = |what| {
-                    let text = format!("packet {:#x} {what}", packet.tag());
+                    let text = format!("packet {tag:#x} {what}");
                     (Some(tail_cycle), text)
                 };
                 if damaged {
                     return Err(wrong("arrived damaged"));
                 }
-                if packet.dst() != self.topology.packed_coord(index) {
+                if DST.of(&header) != u64::from(self.topology.packed_coord(index)) {
                     return Err(wrong("left at the wrong node"));
                 }
+                let src = Coord::unpack(SRC.of(&header) as u32).0.map(u16::from);
                 let src = self
                     .topology
-                    .node_at(&packet.src())
+                    .node_at(&src)
                     .ok_or_else(|| wrong("has no source"))?;
                 self.delivered += 1;
                 self.traffic.delivered(&Delivery {
@@ -499,8 +507,8 @@ impl<T: Traffic> RouterMachine<T> {
                     port: path.into(),
                     src,
                     response: class != 0,
-                    flits: packet.flits(),
-                    tag: packet.tag(),
+                    flits: flits(LEN.of(&header)),
+                    tag,
                     head_cycle,
                     tail_cycle,
                 });
@@ -543,51 +551,30 @@ impl<T> Drop for RouterMachine<T> {
 
 /// `node_cfg_t` of the RTL package, low word first.
 fn node_config(topology: &Topology, node: usize) -> [u64; 2] {
-    let (sizes, rings) = (topology.sizes(), topology.rings());
-    let size = (0..MAX_DIMS).fold(0, |word, d| word | u128::from(sizes[d]) << (7 * d));
-    let ring = (0..MAX_DIMS).fold(0, |word, d| word | u128::from(rings[d]) << d);
-    let word = u128::from(topology.link_mask(node)) << 2
-        | ring << 12
-        | size << 17
-        | u128::from(topology.packed_coord(node)) << 52
-        | (0..MAX_DIMS).fold(0, |word, d| {
-            word | u128::from(topology.dimension_order()[d]) << (82 + 3 * d)
-        });
+    let registers = topology.network_config(node).registers();
+    let [coord, size, ring, order] = registers.map(|(_, value)| u128::from(value));
+    let links = u128::from(topology.link_mask(node));
+    let word = links << 2 | ring << 12 | size << 17 | coord << 52 | order << 82;
     [word as u64, (word >> 64) as u64]
-}
-
-/// A packet header's words as 64-bit pairs.
-struct Header([u64; 4]);
-
-impl Header {
-    fn dst(&self) -> u32 {
-        self.0[0] as u32 & 0x3fff_ffff
-    }
-
-    fn src(&self) -> [u16; MAX_DIMS] {
-        let word = self.0[0] >> 32;
-        std::array::from_fn(|d| (word >> (6 * d)) as u16 & 0x3f)
-    }
-
-    fn flits(&self) -> u64 {
-        let len = (self.0[1] >> 4) as u16 & 0x3ff;
-        u64::from((len.div_ceil(32) + 1) * 32 / FLIT_BYTES)
-    }
-
-    fn tag(&self) -> u64 {
-        self.0[3]
-    }
 }
 
 /// A memory-FIFO packet's header: the whole message, tagged in its software words.
 fn header(topology: &Topology, src: usize, packet: &RawPacket) -> [u64; 4] {
-    let w0 = topology.packed_coord(packet.dst) | u32::from(packet.response) << 30;
-    let w1 = topology.packed_coord(src) | u32::from(packet.dynamic) << 31;
-    let w2 = 1 | u32::from(packet.len) << 4 | 0b11 << 24;
-    [
-        u64::from(w0) | u64::from(w1) << 32,
-        u64::from(w2),
-        u64::from(packet.len) << 32,
-        packet.tag,
-    ]
+    let mut bytes = [[0; 8]; 4];
+    for (field, value) in [
+        (DST, topology.packed_coord(packet.dst)),
+        (VCLASS, packet.response.into()),
+        (SRC, topology.packed_coord(src)),
+        (DYNAMIC, packet.dynamic.into()),
+        (KIND, Kind::MemFifo as u32),
+        (LEN, packet.len.into()),
+        (FIRST, 1),
+        (LAST, 1),
+        (AUX, packet.len.into()),
+    ] {
+        let set = field.set(bytes.as_flattened_mut(), value.into());
+        set.expect("every value fits");
+    }
+    bytes[3] = packet.tag.to_le_bytes();
+    bytes.map(u64::from_le_bytes)
 }

@@ -1,5 +1,8 @@
 //! Packets whose headers change on a link.
 
+use gyre_layout::LinkState;
+use gyre_layout::fields::link;
+
 use crate::disturbances::Forgery;
 use crate::link_crc::{crc_difference, crc_fold};
 use crate::record::{FLIT_WORDS, LinkWord};
@@ -36,9 +39,8 @@ impl Forgeries {
 
     /// Changes a word that a port sends as forgeries want it.
     fn forge(&mut self, port: usize, word: &mut LinkWord) {
-        const UP: u32 = 3;
         let forged = &mut self.forged[port];
-        if word.word & 3 != UP {
+        if word.field(link::CTL) != LinkState::Up as u32 {
             // Both ends start anew.
             *forged = Forged::default();
         }
@@ -65,7 +67,7 @@ impl Forgeries {
             return;
         }
         forged.difference = crc_difference(forged.difference, mask);
-        word.word ^= u32::from(crc_fold(forged.difference)) << 9;
+        word.word ^= u32::from(crc_fold(forged.difference)) << link::CHECK.lsb;
         for (data, mask) in word.data.iter_mut().zip(mask) {
             *data ^= mask;
         }
