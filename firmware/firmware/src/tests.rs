@@ -84,7 +84,7 @@ fn hw3_links_of_edges_and_single_nodes_stay_off() {
 }
 
 #[test]
-fn bring_up_writes_place_and_shape_waits_for_the_links_and_enables_the_dma_engine() {
+fn bring_up_sets_the_shape_awaits_links_and_enables_the_dma_engine() {
     let mut node = identified(RegisterFile::new());
     node.bring_up(&network(), SelfTest::Run, 10).expect("works");
     let file = node.into_access();
@@ -111,7 +111,7 @@ fn bring_up_writes_place_and_shape_waits_for_the_links_and_enables_the_dma_engin
 }
 
 #[test]
-fn x5_a_shape_the_node_cannot_be_in_is_refused_before_anything_is_written() {
+fn x5_an_impossible_shape_is_refused_before_any_write() {
     let refused = |config: NetworkConfig| {
         let mut node = identified(RegisterFile::new());
         let error = node.configure_network(&config).expect_err("refused");

@@ -600,8 +600,7 @@ mod tests {
     }
 
     #[test]
-    fn hw1_a_message_and_its_template_are_encoded_as_its_descriptor_is_and_refused_for_the_same_reasons()
-     {
+    fn hw1_message_and_template_encode_as_their_descriptor() {
         let dst = PackedCoord::try_from(Coord([5, 4, 63, 2, 1])).expect("below 64");
         let message = Message {
             dst,
@@ -647,7 +646,7 @@ mod tests {
     }
 
     #[test]
-    fn hw1_a_transfer_is_encoded_as_its_descriptor_is_and_refused_for_the_same_reasons() {
+    fn hw1_transfer_encodes_as_its_descriptor() {
         let counter = CounterRef {
             slot: 0x3ff,
             index: 0x3f_ffff,

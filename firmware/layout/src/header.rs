@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn message_header_has_the_fields_of_the_header_and_refuses_what_it_refuses() {
+    fn message_header_agrees_with_header() {
         let header = Header {
             kind: Kind::MemFifo,
             ..put()
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn hw1_a_whole_message_is_what_its_header_says_and_nothing_else_is_one() {
+    fn hw1_whole_message_takes_single_packet_messages_alone() {
         let header = Header {
             kind: Kind::MemFifo,
             flow: None,
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn hw1_a_part_of_a_message_is_what_its_header_says_and_nothing_else_is_one() {
+    fn hw1_decode_part_takes_multi_packet_messages_alone() {
         for (first, last) in [(true, false), (false, false), (false, true)] {
             let header = Header {
                 kind: Kind::MemFifo,

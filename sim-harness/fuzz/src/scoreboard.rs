@@ -705,7 +705,7 @@ mod tests {
     }
 
     #[test]
-    fn hw1_a_put_that_did_not_land_and_a_counter_that_stood_are_missed() {
+    fn hw1_a_lost_put_and_an_unmoved_counter_are_missed() {
         let board = board(&put(8));
         let empty = board.missing(|_, _, out| out.fill(0));
         let kinds: Vec<&str> = empty.iter().map(|f| f.signature.as_str()).collect();

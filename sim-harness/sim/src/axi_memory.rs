@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_never_reorders_an_id_and_reorders_others_only_if_allowed() {
+    fn jitter_reorders_bursts_of_different_ids_only_if_allowed() {
         let config = |reorder| MemoryConfig {
             jitter: 50,
             reorder,

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn x1_time_place_and_data_of_a_write_by_software_each_change_the_digest() {
+    fn x1_digest_covers_time_place_and_data_of_software_writes() {
         let hash = |ps, addr, data: &[u8]| {
             let mut digest = Digest::default();
             digest.software_write(ps, addr, data);

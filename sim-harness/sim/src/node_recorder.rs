@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn x7_a_packet_is_an_event_from_its_first_flit_to_the_end_of_its_last() {
+    fn x7_a_packet_is_an_event_from_first_to_last_flit() {
         let mut recorder = NodeRecorder::new(3, 2, 2000);
         let flit = |cycle, marks: u32, data| LinkWord {
             cycle,

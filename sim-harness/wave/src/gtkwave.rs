@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn x2_a_save_file_has_its_rows_in_order_with_flags_where_they_change() {
+    fn x2_a_save_file_has_rows_in_order_and_flags_at_changes() {
         let signal = |name: &str, radix, bit| {
             Line::Signal(Signal {
                 name: name.into(),

@@ -121,7 +121,7 @@ fn x3_unequal_dimension_orders_are_refused_with_their_cycle() {
 }
 
 #[test]
-fn x3_responses_in_the_channels_of_requests_are_refused_with_their_cycle() {
+fn x3_responses_in_request_channels_are_refused_with_their_cycle() {
     let report = exhaustive(&Torus::new(&[(2, false)]), &Rules::broken(Fault::Classes));
     assert_closed(&report);
     let services = report
@@ -132,7 +132,7 @@ fn x3_responses_in_the_channels_of_requests_are_refused_with_their_cycle() {
 }
 
 #[test]
-fn x3_hw4_reordering_without_reserved_places_is_refused_with_its_cycle() {
+fn x3_hw4_reordering_without_reserved_places_has_a_cycle() {
     for shape in shapes(36).filter(|shape| !shape.dims.is_empty()) {
         let torus = shape.torus();
         let report = exhaustive(&torus, &Rules::broken(Fault::Reordering));

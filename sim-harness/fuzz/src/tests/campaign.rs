@@ -178,7 +178,7 @@ fn x5_cases_that_had_findings_once_are_good() {
 }
 
 #[test]
-fn x5_hw1_a_doorbell_that_waits_for_a_reset_sends_what_it_has_posted_once() {
+fn x5_hw1_a_doorbell_that_waits_for_a_reset_sends_once() {
     let case =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/doorbell-that-waits-for-a-reset.toml");
     let case = read_case(&case).unwrap_or_else(|error| panic!("{error}"));
@@ -230,7 +230,7 @@ fn x1_x5_cases_on_rtl_that_counts_its_lines_do_the_same() {
 }
 
 #[test]
-fn x5_hw1_a_planted_fault_is_found_and_made_small() {
+fn x5_hw1_a_planted_fault_is_found_and_shrunk() {
     let (_folder, faulty) = super::planted();
     let report = campaign(256, 2, faulty.clone());
     let planted = report

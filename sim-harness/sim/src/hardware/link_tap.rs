@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn x5_a_forged_packet_has_its_own_check_bits_and_so_has_what_comes_behind() {
+    fn x5_flits_behind_a_forged_packet_have_check_bits_to_match() {
         let (vc, head, up) = (2 << 3, 1 << 6, 3 | LinkWord::VALID);
         let header = [1 << 60, 0, 7, 0];
         let mut tap = with(&[]);

@@ -226,7 +226,7 @@ fn errors_of(machine: &mut Machine, programs: &Rc<[Program]>) -> Vec<Option<(Err
 }
 
 #[test]
-fn hw5_disturbed_flit_of_a_tree_link_is_found_and_nothing_wrong_is_delivered() {
+fn hw5_disturbed_flit_of_a_tree_link_is_reported_not_delivered() {
     // Up from node 3 to node 1, and down from node 0 to node 2.
     for (node, port, found_by, place) in [(3, 6, 1, 11), (0, 8, 2, 10)] {
         let mut machine = Machine::new(config(&[2, 2, 1])).expect("made");
@@ -408,7 +408,7 @@ fn hw5_barrier_takes_two_cycles_a_hop_beyond_the_links() {
 }
 
 #[test]
-fn x1_hw5_hash_with_collectives_is_the_same_repeated_unskipped_by_single_cycles_and_on_threads() {
+fn x1_hw5_collectives_hash_alike_with_any_window_and_threads() {
     let base = MachineConfig {
         link_latency: 5,
         ..config(&[3, 2])

@@ -1049,7 +1049,7 @@ fn x5_packet_without_a_route_is_dropped_where_its_way_ends() {
 }
 
 #[test]
-fn x5_packet_that_waits_while_its_node_changes_coordinates_is_refused() {
+fn x5_packet_waiting_at_a_node_that_changes_coordinates_is_refused() {
     let mut machine = machine_of(MachineConfig {
         mesh: vec![true],
         ..config(&[2])

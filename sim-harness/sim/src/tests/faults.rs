@@ -143,7 +143,7 @@ fn stalled_memory_delays_and_loses_nothing() {
 }
 
 #[test]
-fn peek_sees_what_the_dma_engine_wrote_and_poke_changes_what_it_reads() {
+fn peek_sees_writes_of_the_dma_engine_and_poke_changes_its_reads() {
     let mut machine = machine();
     machine.poke(0, common::PAYLOAD, &[0xa5; 256]);
     send(&mut machine).expect("runs");

@@ -57,7 +57,7 @@ fn x1_lists_of_a_machine_on_threads_are_those_of_one_thread() {
 }
 
 #[test]
-fn hw2_slow_jittery_reordering_stalling_memory_delivers_the_same_bytes() {
+fn hw2_slow_stalling_reordering_memory_delivers_the_same_bytes() {
     for seed in 1..4 {
         let memory = MemoryConfig {
             read_latency: 60,

@@ -91,7 +91,7 @@ fn deadlines_and_sleeps_end_at_their_time() {
 }
 
 #[test]
-fn a_wait_that_ends_before_its_deadline_keeps_no_machine_running_until_then() {
+fn a_wait_that_ended_early_does_not_run_to_its_deadline() {
     let mut machine = Machine::new(config(&[1])).expect("made");
     machine.spawn(0, "first", move |cpu| {
         let news = Notify::new(&cpu);
@@ -408,7 +408,7 @@ fn interrupts(skip_idle: bool) -> Vec<Interrupt> {
 }
 
 #[test]
-fn x1_x5_links_and_errors_interrupt_a_node_that_is_idle_as_one_whose_clocks_all_go_on() {
+fn x1_x5_interrupts_do_not_depend_on_stopped_clocks() {
     let seen = interrupts(true);
     let causes: Vec<u64> = seen.iter().map(|(_, values)| values[0]).collect();
     let (link, error) = (node::int_cause::LINK.mask(), node::int_cause::ERROR.mask());

@@ -388,7 +388,7 @@ fn send_over_two_hops(path: &Path, ids: [u32; 3]) -> MachineConfig {
 }
 
 #[test]
-fn x2_one_message_is_followed_by_its_id_from_descriptor_fetch_to_memory_write() {
+fn x2_message_id_leads_from_descriptor_fetch_to_memory_write() {
     let dir = tempfile::tempdir().expect("temporary directory");
     let ids = [0x11, 0x5eed_c0de, 0x22];
     for name in ["w.vcd", "w.fst"] {

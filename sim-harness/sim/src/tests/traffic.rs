@@ -88,7 +88,7 @@ fn hw1_hw2_hw3_traffic_arrives_in_4_and_5_dimensions() {
 }
 
 #[test]
-fn x1_hash_is_the_same_repeated_traced_unskipped_by_single_cycles_and_on_any_threads() {
+fn x1_hash_does_not_depend_on_window_skipping_tracing_threads() {
     let base = MachineConfig {
         mesh: vec![false, true],
         memory: MemoryConfig {
@@ -175,7 +175,7 @@ fn x1_hash_is_the_same_repeated_traced_unskipped_by_single_cycles_and_on_any_thr
 }
 
 #[test]
-fn x1_x8_quick_and_full_models_do_the_same_whatever_registers_hold_at_the_start() {
+fn x1_x8_hash_does_not_depend_on_optimisation_or_initial_values() {
     let result = |optimisation, traced, noise| {
         let config = MachineConfig {
             optimisation: Some(optimisation),
@@ -370,7 +370,7 @@ fn send_at_once(cpu: &Cpu, peer: usize, count: u64) -> Result<(), Failure> {
 }
 
 #[test]
-fn hw1_high_water_marks_and_stalls_follow_what_software_leaves_in_the_rings() {
+fn hw1_high_water_marks_and_stalls_follow_the_fill_of_the_rings() {
     const SENT: u64 = 40;
     const PACKET: u64 = 32 + 512;
     let mut machine = Machine::new(config(&[3])).expect("made");
