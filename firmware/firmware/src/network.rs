@@ -104,7 +104,7 @@ impl NetworkConfig {
     ) -> Result<(), NodeError<E>> {
         for dimension in 0..MAX_DIM {
             let (size, at) = (self.size[dimension], self.coord.0[dimension]);
-            let refuse = |what, value, expected| {
+            let refuse = |what, value: u8, expected| {
                 let index = Some(dimension as u16);
                 Err(NodeError::config(what, index, value.into(), expected))
             };

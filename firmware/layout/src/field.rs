@@ -137,7 +137,7 @@ impl BitField {
 
     /// Puts a value that fits into a field that is zero.
     #[inline(always)]
-    pub(crate) const fn put(self, words: &mut [u64], value: u64) {
+    pub(crate) const fn put<const WORDS: usize>(self, words: &mut [u64; WORDS], value: u64) {
         words[self.lsb / 64] |= value << (self.lsb % 64);
     }
 

@@ -166,7 +166,8 @@ impl MessageHeader {
         let words = to_words::<4, _>(bytes);
         // These fields are zero in a reception FIFO.
         if FLOW.of(&words) | BIRTH.of(&words) | FLOW_VALID.of(&words) | FLOW_SEQ.of(&words) != 0 {
-            Header::decode(bytes)?;
+            // A copy, so that the bytes may stay in registers.
+            Header::decode(&to_bytes(words))?;
         }
         Ok(Self::of(&words, Kind::try_from(KIND.of(&words) as u8)?))
     }
