@@ -13,8 +13,8 @@ use gyre_affinity::{Domains, Place, Processor, Tree, Unit};
 use gyre_collectives::{DataType, Error, ReduceOp, ThreadMember, ThreadRoot};
 use gyre_driver::Platform as _;
 use rand::SeedableRng as _;
+use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom as _;
-use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
 
 use super::measure::{Measured, Total, figures};

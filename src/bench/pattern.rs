@@ -121,7 +121,7 @@ pub fn coordinates(number: u32, shape: &[u16]) -> Vec<u16> {
 mod tests {
     use super::*;
     use rand::SeedableRng;
-    use rand_chacha::ChaCha8Rng;
+    use rand::rngs::ChaCha8Rng;
     use strum::VariantArray;
 
     #[test]

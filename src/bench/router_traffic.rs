@@ -1,8 +1,8 @@
 //! Open-loop random traffic for machines of routers and for DMA engines, and what is counted of it.
 
 use gyre_sim::{Delivery, RawPacket, Traffic};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
 
 use super::pattern::{Pattern, coordinates, node_number};

@@ -2,8 +2,8 @@
 
 use gyre_deadlock::{Hop, MAX_DIMS, Route, Rules, Torus, minimal_ports};
 use gyre_sim::{RoutingDecision, RoutingFunctions, RoutingQuery};
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 /// Nodes up to which every pair of a machine is compared, and pairs drawn at random of a larger one.
 const ALL_PAIRS: usize = 256;

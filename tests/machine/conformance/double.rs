@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use gyre_driver::Resources;
 use gyre_testkit::{Double, Fault, Process, config};
+use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 use crate::conformance::log::Log;
 use crate::conformance::member::{Task, World};

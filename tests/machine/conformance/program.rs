@@ -10,8 +10,8 @@ use gyre_driver::{
     AckConfig, AckMethod, ClientConfig, Ordered, RegionRights, Resources, RmwOp, RmwWidth,
     SameNode, SendImmediate,
 };
+use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 
 /// An endpoint: a context of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

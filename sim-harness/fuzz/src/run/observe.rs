@@ -6,7 +6,7 @@ use gyre_layout::registers::reception_fifo;
 use gyre_layout::{HEADER_BYTES, Header};
 use gyre_sim::MemoryWrite;
 
-use super::{Pending, Purpose, REGISTER_BOUND, Runner};
+use super::{FuzzError, Pending, Purpose, REGISTER_BOUND, Runner};
 use crate::map;
 use crate::registers::{Answer, place};
 
