@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::common;
 use super::common::collective::{self, Delivery, Program, Step, contribution, expected};
 use super::common::traffic;
-use super::common::{Failure, config};
+use super::common::{Change, Failure, config};
 use gyre_layout::registers::{self, COLL, coll_network, node, perf_coll, wake_group};
 use gyre_layout::{CollOp, CollType, ErrorReason};
 use gyre_sim::{
@@ -418,30 +418,15 @@ fn x1_hw5_collectives_hash_alike_with_any_window_and_threads() {
         (report.hash, report.cycles, report.makespan_ps)
     };
     let expected = result(base.clone());
-    for (what, changed) in [
-        ("repeated", base.clone()),
-        (
-            "by single cycles",
-            MachineConfig {
-                window: Some(1),
-                ..base.clone()
-            },
-        ),
-        (
-            "three threads",
-            MachineConfig {
-                threads: 3,
-                ..base.clone()
-            },
-        ),
-        (
-            "every cycle evaluated",
-            MachineConfig {
-                skip_idle: false,
-                ..base.clone()
-            },
-        ),
-    ] {
+    let changes: [(&str, Change); 4] = [
+        ("repeated", |_| ()),
+        ("by single cycles", |c| c.window = Some(1)),
+        ("three threads", |c| c.threads = 3),
+        ("every cycle evaluated", |c| c.skip_idle = false),
+    ];
+    for (what, change) in changes {
+        let mut changed = base.clone();
+        change(&mut changed);
         assert_eq!(result(changed), expected, "{what}");
     }
     let another = MachineConfig {

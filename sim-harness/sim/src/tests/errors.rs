@@ -13,10 +13,11 @@ use super::common::{Failure, config};
 use gyre_firmware::{
     Causes, InjectionConfig, InterruptReport, ReceptionConfig, RefusedPackets, Rights, SlotConfig,
 };
+use gyre_layout::fields::descriptor::{KIND, RMW_OP};
 use gyre_layout::registers::{injection_fifo, node, reception_fifo};
 use gyre_layout::{
-    Coord, CounterRef, Descriptor, ErrorReason, HEADER_BYTES, Header, Kind, Rmw, RmwOp, Source,
-    VClass, packet_bytes,
+    BitField, Coord, CounterRef, Descriptor, ErrorReason, HEADER_BYTES, Header, Kind, Rmw, RmwOp,
+    Source, VClass, packet_bytes,
 };
 use gyre_sim::{Cpu, Machine, MachineConfig, SimError, Until, WakeReason};
 
@@ -212,6 +213,13 @@ fn bytes(descriptor: Descriptor) -> [u8; 64] {
     descriptor.encode().expect("every value fits")
 }
 
+/// A descriptor with another value in a field.
+fn with(descriptor: Descriptor, field: BitField, value: u64) -> [u8; 64] {
+    let mut bytes = bytes(descriptor);
+    field.set(&mut bytes, value).expect("it fits");
+    bytes
+}
+
 /// A descriptor with a bit of another value.
 fn flipped(descriptor: Descriptor, bit: usize) -> [u8; 64] {
     let mut bytes = bytes(descriptor);
@@ -270,6 +278,7 @@ impl Case {
 
 /// Runs a case in the middle of random traffic of all nodes.
 fn run(machine: &mut Machine, number: u64, case: &Case) {
+    let what = &case.what;
     traffic::refill(machine);
     machine.poke(0, SOURCE.base, &case.carried);
     machine.poke(1, COUNTER, &case.counter[0].to_le_bytes());
@@ -304,43 +313,33 @@ fn run(machine: &mut Machine, number: u64, case: &Case) {
         Ok::<(), Failure>(())
     });
     let report = serve(machine, case);
-    assert_eq!(report, Some(case.reason), "{}", case.what);
+    assert_eq!(report, Some(case.reason), "{what}");
     if case.failing.is_some() {
         machine.repair_memory(case.failing.as_ref().map_or(0, |failing| failing.0));
     }
     recover(machine, case);
-    let what = case.what.clone();
+    let name = what.clone();
     machine.spawn(1, "witness", move |cpu| {
-        take_good(&cpu).map_err(|e| format!("{what}: {e}"))
+        take_good(&cpu).map_err(|e| format!("{name}: {e}"))
     });
     machine
         .run(Until::Quiet)
-        .unwrap_or_else(|error| panic!("{}: {error}", case.what));
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
 
-    assert!(all.iter().all(|seen| seen.borrow().done), "{}", case.what);
+    assert!(all.iter().all(|seen| seen.borrow().done), "{what}");
     for (node, before) in errors.into_iter().enumerate() {
         let raised = traffic::error_count(machine, node) - before;
-        assert_eq!(
-            raised,
-            u64::from(node == case.at),
-            "{}: node {node}",
-            case.what
-        );
+        assert_eq!(raised, u64::from(node == case.at), "{what}: node {node}");
     }
-    assert_eq!(refused(machine), expected_refusal(case), "{}", case.what);
+    assert_eq!(refused(machine), expected_refusal(case), "{what}");
     let mut counter = [0; 8];
     machine.peek(1, COUNTER, &mut counter);
-    assert_eq!(
-        u64::from_le_bytes(counter),
-        case.counter[1],
-        "{}",
-        case.what
-    );
+    assert_eq!(u64::from_le_bytes(counter), case.counter[1], "{what}");
     machine.poke(1, COUNTER, &[traffic::UNTOUCHED; 8]);
-    let answered = case.at == 1 && case.descriptor[0] & 0xf == u8::from(Kind::RmwReq);
+    let answered = case.at == 1 && KIND.get(&case.descriptor) == Kind::RmwReq as u64;
     let mut pair = [0; 16];
     machine.peek(0, PAIR, &mut pair);
-    assert_eq!(pair, PAIR_VALUES[usize::from(answered)], "{}", case.what);
+    assert_eq!(pair, PAIR_VALUES[usize::from(answered)], "{what}");
     machine.poke(0, PAIR, &[traffic::UNTOUCHED; 16]);
     machine.poke(
         0,
@@ -353,8 +352,7 @@ fn run(machine: &mut Machine, number: u64, case: &Case) {
     assert_eq!(
         machine.report().resident_bytes,
         resident,
-        "{}: written elsewhere",
-        case.what
+        "{what}: written elsewhere"
     );
 }
 
@@ -412,6 +410,7 @@ fn post(cpu: &Cpu, descriptors: &[[u8; 64]]) -> Result<(), Failure> {
 
 /// Waits for the interrupt at the node that raises the error, and serves it.
 fn serve(machine: &mut Machine, case: &Case) -> Option<ErrorReason> {
+    let what = &case.what;
     let report: Rc<RefCell<Option<InterruptReport>>> = Rc::default();
     let slot = Rc::clone(&report);
     let actor = machine.spawn(case.at, "interrupt", move |cpu: Cpu| {
@@ -424,7 +423,7 @@ fn serve(machine: &mut Machine, case: &Case) -> Option<ErrorReason> {
     });
     traffic::finish(machine, actor);
     let report = report.take()?;
-    assert!(report.causes.error, "{}", case.what);
+    assert!(report.causes.error, "{what}");
     report
         .error
         .map(|error| error.reason.expect("a known reason"))
@@ -432,6 +431,7 @@ fn serve(machine: &mut Machine, case: &Case) -> Option<ErrorReason> {
 
 /// Checks which part has halted, and restarts it.
 fn recover(machine: &mut Machine, case: &Case) {
+    let what = &case.what;
     match case.halted {
         Halted::Nothing => {}
         Halted::Injection(node, fifo) => {
@@ -443,18 +443,9 @@ fn recover(machine: &mut Machine, case: &Case) {
             )[..] else {
                 panic!("two registers");
             };
-            assert!(
-                injection_fifo::status::HALTED.is_set(value),
-                "{}",
-                case.what
-            );
+            assert!(injection_fifo::status::HALTED.is_set(value), "{what}");
             let reason = injection_fifo::status::REASON.get(value) as u8;
-            assert_eq!(
-                ErrorReason::try_from(reason),
-                Ok(case.reason),
-                "{}",
-                case.what
-            );
+            assert_eq!(ErrorReason::try_from(reason), Ok(case.reason), "{what}");
             let actor = machine.spawn(node, "resume", move |cpu: Cpu| {
                 cpu.write_reg(status, injection_fifo::status::HALTED.mask())?;
                 while injection_fifo::status::HALTED.is_set(cpu.read_reg(status)?) {}
@@ -467,11 +458,7 @@ fn recover(machine: &mut Machine, case: &Case) {
         Halted::Reception => {
             let status = reception(WITNESS, reception_fifo::STATUS);
             let value = read_registers(machine, 1, &[status])[0];
-            assert!(
-                reception_fifo::status::HALTED.is_set(value),
-                "{}",
-                case.what
-            );
+            assert!(reception_fifo::status::HALTED.is_set(value), "{what}");
             firmware(machine, 1, |node| node.close_reception(WITNESS));
             open_witness(machine, 1);
             let actor = machine.spawn(0, "culprit", |cpu| post(&cpu, &[bytes(good())]));
@@ -518,9 +505,12 @@ fn take_good(cpu: &Cpu) -> Result<(), Failure> {
 }
 
 fn run_all(cases: &[Case]) {
-    let mut machine = machine();
+    run_on(&mut machine(), cases);
+}
+
+fn run_on(machine: &mut Machine, cases: &[Case]) {
     for (number, case) in cases.iter().enumerate() {
-        run(&mut machine, number as u64, case);
+        run(machine, number as u64, case);
     }
 }
 
@@ -530,11 +520,7 @@ fn x5_malformed_descriptors_halt_their_fifo_alone() {
         DescClass, DescDest, DescFlow, DescKind, DescReserved, DescRmw, DescRoute, DescRouting,
     };
     let mut cases = Vec::new();
-    let of_kind = |kind| {
-        let mut descriptor = bytes(good());
-        descriptor[0] = descriptor[0] & 0xf0 | kind;
-        descriptor
-    };
+    let of_kind = |kind| with(good(), KIND, kind);
     for kind in [0, 5, 7, 8, 15] {
         let name = format!("kind {kind}");
         cases.push(Case::refused(name, DescKind, of_kind(kind)));
@@ -543,8 +529,7 @@ fn x5_malformed_descriptors_halt_their_fifo_alone() {
     cases.push(Case::refused("collective", DescRoute, of_kind(6)));
     // Operations that there are not; operands of other than 4 and 8 bytes.
     for op in [5, 6, 7] {
-        let mut descriptor = bytes(add(ATOMIC, 0));
-        descriptor[44] = descriptor[44] & !7 | op;
+        let descriptor = with(add(ATOMIC, 0), RMW_OP, op);
         let name = format!("read-modify-write {op}");
         cases.push(Case::refused(name, DescRmw, descriptor));
     }
@@ -728,9 +713,7 @@ fn x5_descriptors_beyond_their_rights_halt_their_fifo_alone() {
     firmware(&mut machine, 0, move |node| {
         node.grant_slot(FAILING, &config)
     });
-    for (number, case) in cases.iter().enumerate() {
-        run(&mut machine, number as u64, case);
-    }
+    run_on(&mut machine, &cases);
 }
 
 /// Slot at node 0 over memory that fails.
@@ -748,67 +731,48 @@ fn x5_remote_gets_of_bad_descriptors_halt_the_remote_get_fifo_alone() {
     use ErrorReason::{DescBounds, DescClass, DescKind, DescOwner, DescRemote, DescSlot};
     let here = Coord::default();
     let put = |slot, length| Descriptor::put(here, source(slot, 0, length), SMALL, 0);
-    run_all(&[
-        Case::carried(
+    let cases = [
+        (
             "put to another node",
             DescRemote,
-            bytes(Descriptor::put(
-                Coord([2, 0, 0, 0, 0]),
-                source(READABLE, 0, 8),
-                SMALL,
-                0,
-            )),
+            Descriptor::put(Coord([2, 0, 0, 0, 0]), source(READABLE, 0, 8), SMALL, 0),
         ),
-        Case::carried(
+        (
             "message",
             DescRemote,
-            bytes(Descriptor::memory_fifo(
-                here,
-                source(READABLE, 0, 8),
-                WITNESS,
-            )),
+            Descriptor::memory_fifo(here, source(READABLE, 0, 8), WITNESS),
         ),
-        Case::carried(
+        (
             "remote get",
             DescRemote,
-            bytes(Descriptor::remote_get(
-                here,
-                source(READABLE, 0, 64),
-                REMOTE,
-            )),
+            Descriptor::remote_get(here, source(READABLE, 0, 64), REMOTE),
         ),
-        Case::carried(
+        (
             "put of class request",
             DescClass,
-            bytes(Descriptor {
+            Descriptor {
                 vclass: VClass::Request,
                 ..put(READABLE, 8)
-            }),
+            },
         ),
-        Case::carried(
+        (
             "slot without right of remote reading",
             DescSlot,
-            bytes(put(NO_REMOTE, 8)),
+            put(NO_REMOTE, 8),
         ),
-        Case::carried(
-            "slot of another owner",
-            DescOwner,
-            bytes(put(OTHER_OWNER, 8)),
-        ),
-        Case::carried(
-            "bytes beyond the slot",
-            DescBounds,
-            bytes(put(READABLE, 4097)),
-        ),
-        Case::carried(
+        ("slot of another owner", DescOwner, put(OTHER_OWNER, 8)),
+        ("bytes beyond the slot", DescBounds, put(READABLE, 4097)),
+        (
             "kind that there is not",
             DescKind,
-            bytes(Descriptor {
+            Descriptor {
                 kind: Kind::Control,
                 ..put(READABLE, 8)
-            }),
+            },
         ),
-    ]);
+    ]
+    .map(|(what, reason, descriptor)| Case::carried(what, reason, bytes(descriptor)));
+    run_all(&cases);
 }
 
 #[test]
@@ -832,58 +796,58 @@ fn x5_refused_packets_are_dropped_alone() {
             counted(ATOMIC, 0),
         )
     };
-    let mut cases = vec![
-        Case::dropped("reception FIFO that is not enabled", PktRecFifo, to_fifo(3)),
-        Case::dropped("reception FIFO that is absent", PktRecFifo, to_fifo(16)),
-        Case::dropped("reception FIFO 1023", PktRecFifo, to_fifo(1023)),
-        Case::dropped(
+    let cases = [
+        ("reception FIFO that is not enabled", PktRecFifo, to_fifo(3)),
+        ("reception FIFO that is absent", PktRecFifo, to_fifo(16)),
+        ("reception FIFO 1023", PktRecFifo, to_fifo(1023)),
+        (
             "remote get to a FIFO that is not enabled",
             PktInjFifo,
             remote_get(29),
         ),
-        Case::dropped(
+        (
             "remote get to a FIFO of software",
             PktInjFifo,
             remote_get(CULPRIT),
         ),
-        Case::dropped(
+        (
             "remote get to a FIFO that is absent",
             PktInjFifo,
             remote_get(32),
         ),
-        Case::dropped("slot that is not valid", PktSlot, to_slot(INVALID)),
-        Case::dropped("slot that is absent", PktSlot, to_slot(ABSENT)),
-        Case::dropped("slot without write right", PktSlot, to_slot(READABLE)),
-        Case::dropped("a byte beyond the slot", PktBounds, at(1)),
-        Case::dropped("offset beyond the slot", PktBounds, at(1 << 39)),
-        Case::dropped(
+        ("slot that is not valid", PktSlot, to_slot(INVALID)),
+        ("slot that is absent", PktSlot, to_slot(ABSENT)),
+        ("slot without write right", PktSlot, to_slot(READABLE)),
+        ("a byte beyond the slot", PktBounds, at(1)),
+        ("offset beyond the slot", PktBounds, at(1 << 39)),
+        (
             "offset that wraps the address",
             PktBounds,
             at((1 << 40) - 64),
         ),
-        Case::dropped(
+        (
             "counter in a slot that is not valid",
             PktCounter,
             counted(INVALID, 0),
         ),
-        Case::dropped(
+        (
             "counter in a slot without atomic right",
             PktCounter,
             counted(SMALL, 0),
         ),
-        Case::dropped("counter beyond its slot", PktCounter, counted(ATOMIC, 8)),
-        Case::dropped(
+        ("counter beyond its slot", PktCounter, counted(ATOMIC, 8)),
+        (
             "counter far beyond its slot",
             PktCounter,
             counted(ATOMIC, (1 << 22) - 1),
         ),
-    ];
+    ]
+    .map(|(what, reason, descriptor)| Case::dropped(what, reason, descriptor));
     run_all(&cases);
     // This put is in bounds and arrives.
-    cases = vec![underflow];
     let mut machine = machine();
     grant_landing(&mut machine);
-    run(&mut machine, 0, &cases[0]);
+    run(&mut machine, 0, &underflow);
 }
 
 /// Lets the good put of node 0 land at node 1 where the traffic's memory check does not look.
@@ -926,9 +890,7 @@ fn x5_memory_that_fails_under_packets_costs_these_alone() {
             ..Case::failed("message that memory does not take", Write, good())
         },
     ];
-    for (number, case) in cases.iter().enumerate() {
-        run(&mut machine, number as u64, case);
-    }
+    run_on(&mut machine, &cases);
 }
 
 #[test]
@@ -948,10 +910,7 @@ fn x5_refused_read_modify_writes_are_answered_and_change_nothing() {
         Case::failed("word that is not aligned", PktRmw, add(ATOMIC, 4)),
         failing,
     ];
-    let mut machine = machine();
-    for (number, case) in cases.iter().enumerate() {
-        run(&mut machine, number as u64, case);
-    }
+    run_all(&cases);
 }
 
 /// The first error of a node, which is taken.

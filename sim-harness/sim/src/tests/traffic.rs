@@ -5,7 +5,7 @@ use super::common::traffic::{
     self, Kind, Message, Plan, RECEPTION, REMOTE_GET_FIFO, Style, injection, read_registers,
     reception,
 };
-use super::common::{Failure, config};
+use super::common::{Change, Failure, config};
 use gyre_layout::registers::{
     injection_fifo, node, perf_flits, perf_received, perf_sent, perf_stalls, reception_fifo,
 };
@@ -104,67 +104,25 @@ fn x1_hash_does_not_depend_on_window_skipping_tracing_threads() {
     };
     let expected = result(&base);
     assert_eq!(result(&base), expected, "repeated");
-    for (what, changed) in [
-        (
-            "by single cycles",
-            MachineConfig {
-                window: Some(1),
-                ..base.clone()
-            },
-        ),
-        (
-            "unskipped",
-            MachineConfig {
-                skip_idle: false,
-                ..base.clone()
-            },
-        ),
-        (
-            "traced model",
-            MachineConfig {
-                model: ModelKind::Traced,
-                ..base.clone()
-            },
-        ),
-        (
-            "two threads",
-            MachineConfig {
-                threads: 2,
-                ..base.clone()
-            },
-        ),
-        (
-            "more threads than nodes, unskipped",
-            MachineConfig {
-                threads: 7,
-                skip_idle: false,
-                ..base.clone()
-            },
-        ),
-        (
-            "three threads by single cycles",
-            MachineConfig {
-                threads: 3,
-                window: Some(1),
-                ..base.clone()
-            },
-        ),
-        (
-            "two threads, traced model",
-            MachineConfig {
-                threads: 2,
-                model: ModelKind::Traced,
-                ..base.clone()
-            },
-        ),
-        (
-            "noise at the start",
-            MachineConfig {
-                noise: Some(8),
-                ..base.clone()
-            },
-        ),
-    ] {
+    let changes: [(&str, Change); 8] = [
+        ("by single cycles", |c| c.window = Some(1)),
+        ("unskipped", |c| c.skip_idle = false),
+        ("traced model", |c| c.model = ModelKind::Traced),
+        ("two threads", |c| c.threads = 2),
+        ("more threads than nodes, unskipped", |c| {
+            (c.threads, c.skip_idle) = (7, false);
+        }),
+        ("three threads by single cycles", |c| {
+            (c.threads, c.window) = (3, Some(1));
+        }),
+        ("two threads, traced model", |c| {
+            (c.threads, c.model) = (2, ModelKind::Traced);
+        }),
+        ("noise at the start", |c| c.noise = Some(8)),
+    ];
+    for (what, change) in changes {
+        let mut changed = base.clone();
+        change(&mut changed);
         assert_eq!(result(&changed), expected, "{what}");
     }
     let other = MachineConfig {

@@ -13,6 +13,9 @@ use gyre_sim::{BusError, Cpu, Machine, MachineConfig, RunReport, SimError, Until
 
 pub type Failure = Box<dyn std::error::Error>;
 
+/// A change of a machine's configuration.
+pub type Change = fn(&mut MachineConfig);
+
 pub const INJECTION_RING: u64 = 0x1000;
 pub const INJECTION_BYTES: u64 = 0x1000;
 pub const RECEPTION_RING: u64 = 0x1_0000;
