@@ -80,9 +80,9 @@ fn number(text: &str) -> Result<usize, &'static str> {
 struct Bench {
     name: &'static str,
     about: &'static str,
-    /// Shape when none is given.
+    /// Default shape.
     shape: &'static [u16],
-    /// Whether it runs for a minute or more unless told change: then a full model pays.
+    /// Whether it runs for a minute or more by default, so that a full model pays.
     long: bool,
     /// Its settings beside those of the machine.
     settings: &'static Table,

@@ -30,10 +30,10 @@ enum Command {
     /// Runs processes as the tasks of a program
     #[command(after_help = exec::settings_help())]
     Exec(exec::ExecArgs),
-    /// Ends what is left of the tasks of `exec` when its machine has ended
+    /// Ends the remaining tasks of `exec` when its machine has ended
     #[command(name = exec::GUARD, hide = true)]
     GuardJob(exec::GuardArgs),
-    /// Says where the time of a program went
+    /// Explains where the time of a program went
     #[command(after_help = workload::settings_help())]
     Why(why::WhyArgs),
     /// Measures the machine
@@ -42,7 +42,7 @@ enum Command {
     /// Proves a property of the machine without simulating it
     #[command(subcommand)]
     Check(CheckCommand),
-    /// Draws machines and stimuli at random and checks what the RTL makes of them
+    /// Runs random machines and stimuli on the RTL and checks the results
     Fuzz(fuzz::FuzzArgs),
     /// Writes the completions of a shell to standard output
     #[command(hide = true)]
@@ -101,7 +101,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Prints what a command found, as `text` writes it; status 1 if that did not pass.
+/// Prints the result of a command as `text` writes it; status 1 if it did not pass.
 fn show<T>(
     result: Result<T, impl Into<CommandError>>,
     text: impl FnOnce(&T) -> (Result<String, serde_json::Error>, bool),

@@ -192,7 +192,7 @@ fn share(bytes: usize, cycles: u64) -> f64 {
     (bytes / FLIT_BYTES) as f64 / cycles.max(1) as f64
 }
 
-/// The algorithms to run, and the one that the list chooses.
+/// The algorithms to run, and the list's choice.
 fn algorithms(
     team: &Team,
     bytes: usize,

@@ -153,7 +153,7 @@ impl Sent {
     }
 }
 
-/// A fence and what it took.
+/// A fence and its cost.
 struct Row {
     place: &'static str,
     work: Work,

@@ -10,7 +10,7 @@ use gyre::options::UsageError;
 use gyre::outcome::Stopwatch;
 use gyre::settings::Settings;
 
-/// Cycles between the packets: nobody meets anybody.
+/// Cycles between the packets: no two packets meet.
 const GAP: u64 = 2000;
 
 /// Link latency of the reference machine's fastest links, measured as well.

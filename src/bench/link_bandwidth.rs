@@ -28,7 +28,7 @@ const SAMPLE: u64 = 256;
 const FLIT_BYTES: u64 = 16;
 /// Where puts land in the memory of process 0.
 const LANDING: u64 = PAYLOAD + 0x1000_0000;
-/// Bytes of memory for what comes over a link.
+/// Bytes of memory for the data received over a link.
 const LANDING_BYTES: u64 = 2 << 20;
 /// Part of a transfer that counts as steady state.
 const FROM_PERCENT: u64 = 20;

@@ -7,7 +7,7 @@ use gyre::settings::Setting;
 use indicatif::ProgressBar;
 use serde_json::{Map, Value};
 
-/// Tasks of a collective's bench: a node has resources for sixteen processes, of which the tree's memory wants some.
+/// Tasks of a collective's bench on each node, which has resources for sixteen processes, some of them for the tree's memory.
 pub(super) const TASKS: Setting<usize> =
     Setting::number("tasks", "", 1, (1, 8), "tasks on each node");
 

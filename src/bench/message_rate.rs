@@ -135,7 +135,7 @@ fn measure(
     Ok((counts.iter().sum(), report.cycles, report.hash))
 }
 
-/// One context and what it has received.
+/// One context and its count of received messages.
 struct Port {
     context: Context<SimPlatform>,
     /// When arrivals count, picoseconds.

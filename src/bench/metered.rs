@@ -36,7 +36,7 @@ impl Meter {
         }
     }
 
-    /// Forgets what it has noted, and notes the next write of TAIL of injection FIFO `fifo`.
+    /// Forgets its notes, and notes the next write of TAIL of injection FIFO `fifo`.
     pub fn arm(&self, fifo: u16) {
         self.armed
             .store(Some(Register::injection_tail(fifo).address));
@@ -58,7 +58,7 @@ impl Meter {
         self.turned.load()
     }
 
-    /// The time since `from` was none of a message's.
+    /// Adds the time since `from` to the time in the shadow.
     pub fn in_shadow(&self, from: u64) {
         self.shadow.fetch_add(self.inner.now_ps() - from);
     }

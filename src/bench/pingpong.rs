@@ -35,7 +35,7 @@ use gyre::settings::{Setting, Settings, Table};
 
 /// Message sizes in bytes.
 const SIZES: [usize; 7] = [0, 8, 64, 512, 4 << 10, 64 << 10, 512 << 10];
-/// Round trips before those that count.
+/// Warm-up round trips.
 const WARM_UP: usize = 3;
 /// Looks for a message before a receiver sleeps.
 const LOOKS: usize = 64;
@@ -292,7 +292,7 @@ impl Player {
         }
     }
 
-    /// Plays `rounds` rounds with messages of `bytes` bytes: what this end has noted in each.
+    /// Plays `rounds` rounds with messages of `bytes` bytes: the times at this end.
     fn play(&self, bytes: usize, rounds: usize) -> Result<Score, Error> {
         *self.data.lock() = self.from.part(0, bytes)?;
         *self.score.lock() = Score {

@@ -100,7 +100,7 @@ where
     }
 }
 
-/// Refuses a run after which a task has what is wrong.
+/// Refuses a run after which a task has wrong data.
 pub(super) fn check(
     mut right: impl Iterator<Item = bool>,
     wrong: &str,

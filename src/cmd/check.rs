@@ -92,7 +92,7 @@ pub struct Checked {
     /// Virtual channels, injection and ejection buffers, remote-get engines.
     resources: usize,
     dependencies: usize,
-    /// Sets of class routes checked; what they have of the above.
+    /// Sets of class routes checked, with the counts above.
     trees: usize,
     tree_resources: usize,
     tree_dependencies: usize,
@@ -123,7 +123,7 @@ impl Checked {
         }
     }
 
-    /// Adds what was found for one machine; the first cycle is kept.
+    /// Adds the findings for one machine; the first cycle is kept.
     fn add(&mut self, torus: &Torus, method: Method, report: &Report) {
         match method {
             Method::Exhaustive => self.exhaustive += 1,

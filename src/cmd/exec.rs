@@ -51,7 +51,7 @@ const FIFOS: usize = 16;
 /// Most contexts of a task.
 const MOST_CONTEXTS: u8 = 4;
 
-/// Least time without progress after which a machine is held to be stuck, picoseconds: programs poll for what comes late.
+/// Least time without progress after which a machine counts as stuck, picoseconds: programs poll for late events.
 const STUCK_PS: u64 = 1_000_000_000_000;
 
 /// The subcommand of the process that guards a job.
@@ -255,7 +255,7 @@ fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
     })
 }
 
-/// An error of a run with the command that shows its last cycles in a waveform, if it had none.
+/// Adds to an error of a run without waveform the command that shows its last cycles.
 fn with_command(error: RunError, spec: &MachineSpec, command: &CommandLine) -> RunError {
     let RunError::Sim(source) = &error else {
         return error;
@@ -434,7 +434,7 @@ impl Process {
     }
 }
 
-/// Starts the process that ends what is left of the job however this process ends.
+/// Starts the process that ends the remaining tasks of the job when this process ends, however it ends.
 fn start_guardian(name: &JobName) -> io::Result<Guardian> {
     let mut command = Command::new(env::current_exe()?);
     command.arg(GUARD);
@@ -452,7 +452,7 @@ pub fn guard(args: &GuardArgs) -> ExitCode {
     }
 }
 
-/// Copies what is typed to the program until one of the two has ended.
+/// Copies standard input to the program until one of the two ends.
 fn type_into(mut input: ChildStdin) {
     thread::spawn(move || {
         // The program need not read all of it.

@@ -76,7 +76,7 @@ struct Found {
     cases: u64,
     first_case: u64,
     detail: String,
-    /// Stimuli of the first case, and of what it was made.
+    /// Stimuli of the case before and after shrinking.
     stimuli: usize,
     shrunk_to: usize,
     /// The case in words.
@@ -142,7 +142,7 @@ fn broken(error: FuzzError) -> RunError {
 /// Runs the command.
 ///
 /// # Errors
-/// [`RunError`]: what is found is no error, but in the result.
+/// [`RunError`]: findings are not errors, but part of the result.
 pub fn run(args: &FuzzArgs) -> Result<Fuzzed, RunError> {
     let rtl = Rtl {
         tree: rtl_tree(args.rtl.as_deref())?,

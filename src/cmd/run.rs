@@ -196,7 +196,7 @@ impl Runs<'_> {
         failed.repeat(&on_failure, again).map(Some)
     }
 
-    /// An error with what the waveform shows of it.
+    /// Adds the waveform to an error.
     fn shown(&self, error: GoalError) -> Result<GoalError, UsageError> {
         let failure = match &error {
             GoalError::Machine { source, .. } => {
@@ -213,7 +213,7 @@ impl Runs<'_> {
         })
     }
 
-    /// The error of a run that has come to its end; none if it is right.
+    /// The error of a completed run; none if it is right.
     fn wrong(&self, report: &GoalReport) -> Option<String> {
         let totals = self.workload.program.totals().all;
         let (messages, bytes) = arrived(report);

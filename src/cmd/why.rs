@@ -41,7 +41,7 @@ pub struct WhyArgs {
     /// Explains this message, by its number in the order of posts [default: the slowest]
     #[arg(long, value_name = "NUMBER", value_parser = gyre::options::whole::<u64>, allow_negative_numbers = true)]
     pub message: Option<u64>,
-    /// Runs the program again without each of the first causes, and shows what that gains beside what was predicted
+    /// Runs the program again without each of the first causes, and shows the measured gain beside the predicted one
     #[arg(long)]
     pub prove: bool,
 }
@@ -128,7 +128,7 @@ fn refuse(args: &WhyArgs) -> Result<(), UsageError> {
     }
 }
 
-/// The messages to explain: the one that was asked for, or the slowest.
+/// The messages to explain: the chosen one, or the slowest.
 fn chosen(args: &WhyArgs, messages: &Messages) -> Result<Vec<u64>, UsageError> {
     let all = messages.all();
     let Some(number) = args.message else {

@@ -28,7 +28,7 @@ const BUNDLED: [(&str, &str); 5] = [
     ("cg", include_str!("../../workloads/npb-cg-S_16.goal")),
 ];
 
-/// Nanoseconds of computation in a program: half of what 64 bits of picoseconds hold.
+/// Longest computation of a program, nanoseconds: half the range of 64 bits of picoseconds.
 const MAX_CALC_NS: u64 = u64::MAX / 2000;
 
 /// Longest eager message that can be asked for, bytes.
@@ -135,7 +135,7 @@ impl Workload {
         ranks.map(|rank| rank.ops().len() as u64).sum()
     }
 
-    /// Every parameter that the figures depend on. `args` is what it was prepared of.
+    /// Every parameter that the figures depend on. `args` are those of [`Workload::prepare`].
     pub fn params(&self, args: &WorkloadArgs) -> Map<String, Value> {
         let goal = &self.goal;
         let mut params = goal.spec.params();
@@ -186,7 +186,7 @@ fn load(workload: &str) -> Result<Program, CommandError> {
     }
 }
 
-/// Refuses programs beyond what the machine can hold or count.
+/// Refuses programs beyond the limits of the machine.
 fn check_limits(workload: &str, program: &Program) -> Result<(), UsageError> {
     let calc_ns = program.totals().all.calc_ns;
     if calc_ns > MAX_CALC_NS {

@@ -11,21 +11,21 @@ pub struct Change {
     pub withheld: Option<Withheld>,
 }
 
-/// A message that is not sent: it uses no link, and its operations end when they did in the run that it is compared with.
+/// A withheld message: it uses no link, and its operations end when they did in the compared run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Withheld {
     /// The message.
     pub key: Key,
     /// Line of its receive.
     pub receive_line: u32,
-    /// When its send ends, picoseconds; none for one that ends when it is handed over.
+    /// Time at which its send ends, picoseconds; none for a send that ends when it is handed over.
     pub sent_ps: Option<u64>,
-    /// When its receive ends, picoseconds.
+    /// Time at which its receive ends, picoseconds.
     pub received_ps: u64,
 }
 
 impl Change {
-    /// The message, if it is one that is not sent.
+    /// The withheld message, if `key` is its key.
     pub fn withheld(&self, key: &Key) -> Option<Withheld> {
         self.withheld.filter(|withheld| withheld.key == *key)
     }

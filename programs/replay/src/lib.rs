@@ -51,7 +51,7 @@ pub struct GoalRun {
     pub change: Change,
 }
 
-/// A program that did not run to its end.
+/// Error of a program that did not run to its end.
 #[derive(Debug, Error)]
 pub enum GoalError {
     /// The machine stopped.

@@ -177,7 +177,7 @@ impl Rank {
         self.arrivals.lock().get(&(key.source, key.tag)).copied()
     }
 
-    /// The operations that wait; none when all are done.
+    /// The operations that wait; empty when all are done.
     pub fn blocked(&self) -> BlockedReport {
         self.state.lock().blocked_report()
     }
@@ -246,7 +246,7 @@ impl Rank {
         self.state.lock().next_ready(processor)
     }
 
-    /// Whether the program is done and nobody waits for this rank any more.
+    /// Whether the program is done and no other rank waits for this one.
     fn is_over(&self) -> bool {
         // The look at the context may let other threads run, which take the state.
         let done = self.state.lock().is_done();
@@ -293,7 +293,7 @@ impl Rank {
         self.news.get().notify_all();
     }
 
-    /// An operation starts that takes no part in the program, and ends at `end_ps`, or at once.
+    /// Starts an operation of a withheld message, which ends at `end_ps`, or at once.
     fn finish_at(self: &Arc<Self>, op: OpId, end_ps: Option<u64>) -> Result<(), RankError> {
         self.state.lock().started(op);
         let Some(end_ps) = end_ps.filter(|&ps| ps > self.cpu().now_ps()) else {

@@ -23,7 +23,7 @@ pub struct Wave {
     pub subject: Subject,
 }
 
-/// The machines that an attempt at a command has made, and what became of its waveform.
+/// The machines that an attempt at a command has made, and the result of its waveform.
 #[derive(Debug, Clone, Default)]
 pub struct Machines(Rc<RefCell<Made>>);
 
@@ -41,7 +41,7 @@ struct Made {
 struct Shown {
     nodes: BTreeSet<usize>,
     dims: usize,
-    /// Where its events go, which place they take there, and what became of its models' file.
+    /// Recorder of its events, their place there, and the result of its waveform.
     recorder: Recorder,
     place: usize,
     raw: Result<bool, SimError>,
@@ -56,7 +56,7 @@ impl Machines {
         })))
     }
 
-    /// The number of the next machine, what it is made from, and its waveform.
+    /// The number of the next machine, its configuration, and its waveform.
     fn next(
         &self,
         config: &MachineConfig,
@@ -85,7 +85,7 @@ impl Machines {
         Ok((number, config, Some(trace)))
     }
 
-    /// Machine `number` is about to end, and has told what became of its waveform.
+    /// Notes the result of the waveform of machine `number`, which is about to end.
     fn ending(&self, number: usize, cycles: u64, raw: Result<Option<PathBuf>, SimError>) {
         let mut made = self.0.borrow_mut();
         made.cycles[number] = cycles;
@@ -136,7 +136,7 @@ impl Made {
 }
 
 impl Shown {
-    /// Makes the waveform of what the models have written.
+    /// Makes the waveform from the file that the models have written.
     fn finish(self, wave: &Wave, subject: Subject) -> Result<Option<Written>, SimError> {
         if !self.raw? {
             return Ok(None);
@@ -214,11 +214,11 @@ pub struct Observed<M: Simulated> {
     machine: M,
     machines: Machines,
     number: usize,
-    /// Of one that is no command's.
+    /// Attempt without a command.
     _finish: Option<Finish>,
 }
 
-/// Finishes the waveform of a machine that nobody asks for it.
+/// Finishes the waveform of a machine whose caller does not ask for it.
 struct Finish(Machines);
 
 impl Drop for Finish {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// Writes `gyre: ` and `what` to standard error. Where that cannot be written, the exit status alone says it.
+/// Writes `gyre: ` and `what` to standard error. If that fails, the exit status alone tells of the error.
 pub fn complain(what: std::fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr().lock(), "gyre: {what}");
 }

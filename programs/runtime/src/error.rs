@@ -22,7 +22,7 @@ pub enum RunError {
     /// A result of the machine is wrong: status 1.
     #[error("{0}")]
     Check(String),
-    /// A run that failed, with what its waveform shows: the status of its error.
+    /// A run that failed, with its waveform: the status of its error.
     #[error("{}\n{shown}", .source.to_string().trim_end())]
     Shown {
         /// Why it failed.
@@ -55,7 +55,7 @@ impl RunError {
         }
     }
 
-    /// The same with what its waveform shows.
+    /// The same with its waveform.
     pub(crate) fn shown(self, shown: String) -> Self {
         Self::Shown {
             source: self.into(),

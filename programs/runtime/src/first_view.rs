@@ -32,7 +32,7 @@ const ENDING: &str = "gtkw";
 pub struct Written {
     /// Its file.
     pub path: PathBuf,
-    /// Its first view, and what that follows.
+    /// Its first view, and the message that it follows.
     pub view: Option<View>,
 }
 
@@ -43,7 +43,7 @@ pub struct View {
     pub path: PathBuf,
     /// The followed message in words; empty if there is none.
     pub follows: String,
-    /// Whether it has been left as somebody has saved it.
+    /// Whether it was kept, as a user has saved it.
     pub kept: bool,
 }
 
@@ -64,7 +64,7 @@ impl Written {
     }
 }
 
-/// A waveform that models have written, and what is known of the run.
+/// A waveform that models have written, and the events of the run.
 pub(crate) struct Raw<'a> {
     /// The requested waveform.
     pub(crate) config: &'a TraceConfig,
@@ -91,7 +91,7 @@ fn is_fst(path: &Path) -> bool {
 }
 
 impl Raw<'_> {
-    /// Makes the file that was asked for of what models have written, and its first view.
+    /// Makes the requested file from the models' file, and its first view.
     pub(crate) fn finish(&self) -> Result<Written, SimError> {
         let path = &self.config.path;
         let cycle_ps = self.recording.map_or(1, |recording| recording.cycle_ps);

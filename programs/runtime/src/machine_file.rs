@@ -60,7 +60,7 @@ const WINDOW: Setting<u64> = Setting {
     ),
 };
 
-/// The settings of every command: those of the machine. Values of a machine file take the defaults' place.
+/// The settings of the machine, which every command has. Values of a machine file replace the defaults.
 pub const SETTINGS: &Table = &[
     &READ_LATENCY,
     &WRITE_LATENCY,
@@ -284,7 +284,7 @@ fn read(path: &Path) -> Result<(MachineFile, bool), UsageError> {
     Ok((file, has_shape))
 }
 
-/// The reader's error with what it expected in the words of whoever wrote the file.
+/// The reader's error with the expected type in the words of a machine file.
 fn in_words(error: &str) -> String {
     const WORDS: [(&str, &str); 9] = [
         ("u8", "a whole number from 0 to 255"),

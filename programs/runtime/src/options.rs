@@ -143,7 +143,7 @@ impl OnFailure {
     }
 }
 
-/// A whole number, refused in words that say what was expected.
+/// Parses a whole number.
 ///
 /// # Errors
 /// What was expected.

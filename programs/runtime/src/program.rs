@@ -35,7 +35,7 @@ struct Options {
     json: bool,
 }
 
-/// Runs a program as it has been launched, and checks what came out.
+/// Runs a launched program and checks its result.
 pub type RunFn = fn(&Launch<'_>) -> Result<Report, RunError>;
 
 /// A program.

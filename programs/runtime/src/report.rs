@@ -15,7 +15,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// A report on a run of the machine that took the program so many cycles.
+    /// A report on a run of the machine in which the program took `cycles` cycles.
     pub(crate) fn new(machine: RunReport, cycles: u64) -> Self {
         Self {
             machine,
@@ -54,7 +54,7 @@ impl Report {
         self
     }
 
-    /// As [`Report::check`] of a condition: `expected` says what it is that had to hold.
+    /// As [`Report::check`] of a condition, which `expected` describes.
     #[must_use]
     pub fn check_that(self, holds: bool, expected: &str) -> Self {
         self.check(holds.then_some(()).ok_or_else(|| expected.into()))

@@ -102,13 +102,13 @@ impl Task {
         self.process.tasks.len()
     }
 
-    /// The machine as the task sees it: memory, time, and what its own computation takes.
+    /// The machine as the task sees it: memory, time, and the cost of its computation.
     #[must_use]
     pub fn platform(&self) -> &SimPlatform {
         &self.process.platform
     }
 
-    /// Lets the time of a computation of so many instructions pass.
+    /// Lets the time of a computation of `instructions` instructions pass.
     pub fn compute(&self, instructions: u64) {
         self.platform().cpu().charge_instructions(instructions);
     }

@@ -18,7 +18,7 @@ const DISPATCH: u8 = 7;
 /// Arity of trees along affinity domains.
 const ARITY: usize = 4;
 
-/// An endpoint and what its thread works with.
+/// An endpoint, for its thread.
 pub struct Seat {
     /// Its membership of the geometry.
     pub member: Member<SimPlatform>,
@@ -42,10 +42,10 @@ impl Seat {
         })
     }
 
-    /// Begins what ends with a callback, and advances until then; returns the time of its end, picoseconds.
+    /// Begins an operation that ends with a callback, and advances until then; returns the time of its end, picoseconds.
     ///
     /// # Errors
-    /// Those of `begin`, those of the context, and what it ends with.
+    /// Errors of `begin`, of the context, and of the operation.
     pub fn until_done(
         &self,
         begin: impl FnOnce(Done<SimPlatform>) -> Result<(), Error>,

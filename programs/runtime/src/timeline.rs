@@ -26,7 +26,7 @@ enum Format {
 #[derive(Debug)]
 pub struct Timeline(Option<TimelineFile>);
 
-/// The file of a timeline, and what takes the events for it.
+/// The file of a timeline, and the recorder of its events.
 #[derive(Debug)]
 struct TimelineFile {
     path: PathBuf,
@@ -108,7 +108,7 @@ impl Timeline {
             .transpose()
     }
 
-    /// Writes what went before a run failed. That it cannot be written is not said: the run's own error says more.
+    /// Writes the events up to the failure of a run. An error of the write is not reported: the run's own error says more.
     pub fn failed(&self, told: Told<'_>, failure: impl FnOnce() -> Failure) {
         if let Some(file) = &self.0 {
             let _ = file.write(told, None, Some(&failure()));
@@ -179,7 +179,7 @@ impl Known {
     }
 }
 
-/// The page of what is known.
+/// The page of the run.
 fn page(
     told: Told<'_>,
     (figures, failure): (Option<&Map<String, Value>>, Option<&Failure>),
@@ -245,7 +245,7 @@ pub fn waits(error: &SimError) -> Vec<Wait> {
     waits.collect()
 }
 
-/// The critical path: by what it is spent on, and in its parts.
+/// The critical path: by kind, and in its parts.
 fn tracks(analysis: &Analysis) -> Vec<ProgramTrack> {
     let mut kinds: Vec<Span> = Vec::new();
     for segment in &analysis.path {

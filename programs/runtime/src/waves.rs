@@ -86,7 +86,7 @@ pub fn check(options: &MachineOptions, spec: &MachineSpec) -> Result<(), UsageEr
 /// Refuses scopes below a node that the nodes of the machine do not have.
 ///
 /// # Errors
-/// A scope with what there is in its place.
+/// A scope that does not exist, with the scopes in its place.
 pub fn check_scopes(options: &MachineOptions, spec: &MachineSpec) -> Result<(), UsageError> {
     let Some((option, config)) = asked(options)? else {
         return Ok(());
@@ -131,7 +131,7 @@ fn wrong(option: &str, error: ConfigError) -> UsageError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     when: When,
-    /// Nodes that it concerns, those that it concerns most first; empty where that is not known.
+    /// Nodes that it concerns, most concerned first; empty where that is not known.
     nodes: Vec<usize>,
 }
 
@@ -488,7 +488,7 @@ pub fn observed<T>(
     }
 }
 
-/// The error of an attempt with its cycle: what makes it the same in a repetition.
+/// The error of an attempt with its cycle: a repetition must have the same.
 fn text_of<T>(
     result: &Result<T, RunError>,
     wrong: impl Fn(&T) -> Option<String>,

@@ -27,9 +27,9 @@ const STREAM_BYTES: usize = 64 << 10;
 /// How many endpoints the tasks have.
 #[derive(Clone, Copy)]
 pub(super) enum Endpoints {
-    /// The root so many at home, the others one.
+    /// The root has this many at home, every other task one.
     Root(u8),
-    /// All so many.
+    /// Every task has this many.
     All(u8),
 }
 
@@ -124,7 +124,7 @@ pub(super) fn others(spec: &MachineSpec, case: Case) -> Result<Vec<Algorithm>, R
 struct Data {
     send: Vec<u8>,
     before: Vec<u8>,
-    /// `None` for a part of the root on another node: what passes through it is no result.
+    /// `None` for a part of the root on another node: data that passes through it is no result.
     after: Option<Vec<u8>>,
 }
 
@@ -174,7 +174,7 @@ fn bound(
     load.most()
 }
 
-/// Runs the collective and checks what came out.
+/// Runs the collective and checks the result.
 pub(super) fn measure(spec: &MachineSpec, case: Case) -> Result<Ran, RunError> {
     let (collective, bytes) = (case.collective, case.bytes);
     let mut team = team(spec, case)?;

@@ -6,7 +6,7 @@ use gyre::machine_file::MachineSpec;
 
 /// A row of barriers of a job's tasks.
 pub struct Barrier {
-    /// Time after which what a task has done is known in the simulation of all nodes, picoseconds.
+    /// Time after which an action of a task is visible in the simulation of all nodes, picoseconds.
     margin_ps: u64,
     state: RefCell<BarrierState>,
 }
@@ -19,7 +19,7 @@ struct BarrierState {
 }
 
 impl Barrier {
-    /// Barriers of so many tasks on a machine.
+    /// Barriers of `tasks` tasks on a machine.
     pub fn new(tasks: usize, spec: &MachineSpec) -> Self {
         // Nodes are never simulated more than a link's latency apart.
         let cycles = 4 * spec.config.link_latency + 100;

@@ -9,7 +9,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 /// then wake nobody on another core. No other job of this kind on the host has that core.
 pub struct CorePin {
     before: CpuSet,
-    /// Has the name of the core, which nobody else gets meanwhile, however this process ends.
+    /// Socket with the name of the core: held until this process ends, however it ends.
     _claim: UnixDatagram,
 }
 
@@ -41,7 +41,7 @@ impl Drop for CorePin {
     }
 }
 
-/// A socket with the name of the core, which is in no folder; none while another one has it.
+/// Binds the socket with the name of the core, in the abstract namespace; none while another job has it.
 fn claimed(name: &str, core: usize) -> Option<UnixDatagram> {
     let name = SocketAddr::from_abstract_name(format!("{name}-{core}")).ok()?;
     UnixDatagram::bind_addr(&name).ok()

@@ -34,7 +34,7 @@ const PRELOAD: &str = "LD_PRELOAD";
 const FOLDERS: [&str; 2] = ["libfabric", "../lib/gyre/libfabric"];
 const PROVIDER: &str = "libgyre-fi.so";
 
-/// Sets what the user has not set.
+/// Sets the variables that the user has not set.
 pub fn prepare(command: &mut Command) {
     let folder = provider_folder();
     for (name, value) in variables(folder.as_deref(), &|name| env::var_os(name)) {
@@ -53,7 +53,7 @@ fn provider_folder() -> Option<PathBuf> {
     found.canonicalize().ok()
 }
 
-/// The variables, for a user who has set what `set` says.
+/// The variables that `set` does not return.
 fn variables(
     folder: Option<&Path>,
     set: &dyn Fn(&str) -> Option<OsString>,

@@ -14,7 +14,7 @@ pub struct Polls(RefCell<BTreeMap<(u32, u32), State>>);
 
 #[derive(Clone, Copy)]
 enum State {
-    /// It runs; so many polls in a row have found nothing.
+    /// Running; number of polls in a row without effect.
     Runs(u32),
     /// It sleeps until it is woken, or until others come to a barrier.
     Parked,
@@ -30,7 +30,7 @@ impl State {
 }
 
 impl Polls {
-    /// So many tasks of one thread, of which none has begun.
+    /// Tasks of one thread each that have not begun.
     pub fn new(tasks: usize) -> Self {
         // A job has fewer than 2^32.
         let first = (0..tasks as u32).map(|task| ((task, 0), State::Runs(0)));
@@ -47,10 +47,10 @@ impl Polls {
         self.0.borrow_mut().remove(&(task, thread));
     }
 
-    /// Takes note of what a thread of a task does.
+    /// Notes the activity of a thread.
     ///
     /// # Errors
-    /// That all wait for what never comes.
+    /// Whether all tasks wait for events that never come.
     pub fn note(&self, task: u32, thread: u32, activity: Activity) -> Result<(), String> {
         let mut threads = self.0.borrow_mut();
         let state = threads.entry((task, thread)).or_insert(State::Runs(0));

@@ -27,7 +27,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Of so many tasks; whether each line begins with the number of its task.
+    /// Screen of `tasks` tasks; with `tag`, each line begins with the number of its task.
     pub fn new(tasks: usize, tag: bool) -> Self {
         Self {
             tag,
@@ -51,7 +51,7 @@ impl Screen {
         [alone, measured, random].into_iter().flatten().collect()
     }
 
-    /// Prints what a task has printed, up to the end of the last line.
+    /// Prints the output of a task, up to the end of the last line.
     pub fn print(&mut self, task: u32, stream: Stream, bytes: &[u8]) {
         let line = &mut self.lines[task as usize][stream as usize];
         line.extend_from_slice(bytes);

@@ -18,10 +18,10 @@ use super::shared::JobWide;
 /// Bytes of a memory beat. What is aligned in a process is aligned for the DMA engine.
 const BEAT: usize = 64;
 
-/// Simulated time that passes at once without a task that asks for nothing, picoseconds.
+/// Simulated time that passes at once without a silent task, picoseconds.
 const STEP_PS: u64 = 10_000_000;
 
-/// Simulated time between two looks at who has come to a barrier of the start-up protocol, picoseconds.
+/// Simulated time between polls of a barrier of the start-up protocol, picoseconds.
 const LEAST_LOOK_PS: u64 = 1_000_000;
 const MOST_LOOK_PS: u64 = 16_000_000;
 

@@ -72,7 +72,7 @@ pub(super) struct Followed {
     pub(super) begin_ps: u64,
     /// When it was at its destination, if it came there.
     pub(super) end_ps: Option<u64>,
-    /// From when on it was doing what.
+    /// Stages by their begin.
     pub(super) changes: Vec<(u64, String)>,
     pub(super) flights: Vec<Flight>,
 }
@@ -279,7 +279,7 @@ fn word(stage: Stage) -> &'static str {
     }
 }
 
-/// From when on a message was doing what, to its end, or as far as is known of it.
+/// Stages of a message by their begin, to its end, or as far as they are known.
 fn changes(
     recording: &Recording,
     messages: &Messages,

@@ -7,7 +7,7 @@ use gyre_wave::{Declared, Line, Radix, Signal};
 
 use super::follow::{Flight, Followed, Hop};
 
-/// Most nodes of which a view shows what they are at.
+/// Most nodes whose state a view shows.
 const MAX_NODES: usize = 4;
 /// Most links of a packet's way.
 const MAX_LINKS: usize = 16;
@@ -15,7 +15,7 @@ const MAX_LINKS: usize = 16;
 /// A signal that a view shows if the waveform has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Wanted {
-    /// Names without range, of which the first that there is counts.
+    /// Names without range: the first one present in the waveform counts.
     names: Vec<String>,
     label: String,
     radix: Radix,
@@ -341,7 +341,7 @@ fn state(node: usize) -> Group {
     group
 }
 
-/// Where a node is at work, when nothing is known of what it works on.
+/// State signals of a node, for a view without a message.
 fn activity(node: usize) -> Group {
     let mut group = Group::new(format!("node {node}: activity, errors, rest"));
     let (ports, inner) = (format!("node{node}"), format!("node{node}.gyre_node"));

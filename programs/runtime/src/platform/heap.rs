@@ -25,7 +25,7 @@ pub struct Heap {
 
 struct Granules {
     free: RangeAllocator<u64>,
-    /// End of those that have been allocated before: above, memory is still zero.
+    /// End of the buffers allocated before: above it, memory is still zero.
     used: u64,
 }
 

@@ -50,7 +50,7 @@ const LOCK: Range<usize> = usize::MAX - 1..usize::MAX;
 /// A cache line that has been written.
 struct Line {
     writer: HardwareThread,
-    /// Hardware threads that have what was written.
+    /// Hardware threads that have the written line.
     holders: Vec<HardwareThread>,
 }
 
@@ -144,7 +144,7 @@ struct Segment {
     number: u32,
     piece: Piece,
     len: usize,
-    /// By number, those that have been written; the lock has one of its own.
+    /// Written lines by number; the lock has a line of its own.
     lines: Mutex<BTreeMap<usize, Line>>,
 }
 
