@@ -245,7 +245,7 @@ fn af5_every_size_from_every_root_and_no_early_leaving() {
 }
 
 #[test]
-fn af2_af3_af4_threads_of_different_domains_talk_only_through_leaders() {
+fn af2_af3_af4_threads_of_two_domains_meet_only_by_leaders() {
     for (processor, step) in [
         (Processor::default(), 1),
         (Processor::default(), 5),
@@ -327,7 +327,7 @@ fn af2_af3_af4_threads_of_different_domains_talk_only_through_leaders() {
 }
 
 #[test]
-fn af5_leaders_of_several_nodes_enter_the_network_for_their_threads() {
+fn af5_leaders_enter_the_network_for_their_threads() {
     let processor = Processor {
         modules: 2,
         cores: 2,
@@ -525,7 +525,7 @@ fn af6_a_line_costs_what_the_description_says() {
 }
 
 #[test]
-fn af1_af2_threads_ask_where_they_run_and_make_their_tree_of_the_answers() {
+fn af1_af2_threads_build_their_tree_from_their_places() {
     let processor = Processor {
         modules: 2,
         cores: 2,
@@ -565,7 +565,7 @@ fn af1_af2_threads_ask_where_they_run_and_make_their_tree_of_the_answers() {
 }
 
 #[test]
-fn af1_x5_a_thread_beyond_those_of_the_processor_is_an_error_at_all_threads_of_its_group() {
+fn af1_x5_a_thread_beyond_the_processor_fails_its_group() {
     let config = MachineConfig {
         dims: vec![1],
         ..MachineConfig::default()
@@ -605,7 +605,7 @@ fn af1_x5_a_thread_beyond_those_of_the_processor_is_an_error_at_all_threads_of_i
 }
 
 #[test]
-fn af6_software_that_has_asked_for_no_hardware_thread_pays_for_lines_too() {
+fn af6_software_without_a_hardware_thread_pays_for_lines() {
     let processor = apart();
     let cpu_ps = MachineConfig::default().cpu_ps;
     // A task a core, two threads each.
@@ -674,7 +674,7 @@ fn threads_say_where_they_run(launch: &Launch<'_>) -> Result<Report, RunError> {
 }
 
 #[test]
-fn af1_af6_threads_of_a_task_run_on_the_hardware_threads_of_its_core() {
+fn af1_af6_threads_of_a_task_run_on_its_core() {
     let program = Program::new("places", "places", &[1, 1, 1], threads_say_where_they_run);
     let printed = program.execute(["places", "--set", "tasks_per_node=3"]);
     assert_eq!((printed.error.as_str(), printed.status), ("", 0));

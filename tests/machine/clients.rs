@@ -366,7 +366,7 @@ fn ep1_ep2_ep3_ep5_ep6_hw9_two_clients_of_a_file_run_side_by_side_and_again() {
 }
 
 #[test]
-fn ep2_hw9_resources_that_the_machine_has_not_are_clear_errors_and_leave_nothing_behind() {
+fn ep2_hw9_missing_resources_are_errors_and_leave_nothing_behind() {
     let exhaust = |process: Process| -> Result<(), Failure> {
         let platform = &process.platform;
         let client = |contexts: u8, resources: Resources| {
@@ -532,8 +532,7 @@ fn sum_in_geometries(
 type Opened = (Vec<Context<SimPlatform>>, Vec<Vec<Member<SimPlatform>>>);
 
 #[test]
-fn ep5_ep7_ep8_the_lists_of_a_file_decide_by_endpoints_length_and_alignment_on_the_machine()
--> Result<(), Failure> {
+fn ep5_ep7_ep8_file_lists_select_by_size_length_and_alignment() -> Result<(), Failure> {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("geometries.toml");
     std::fs::write(&path, GEOMETRIES.replace("LIST", LIST))?;
     let config = MachineConfig {

@@ -243,7 +243,7 @@ fn follow(accumulated: &mut [u8], operand: &[u8]) {
 }
 
 #[test]
-fn ep18_operations_of_the_user_keep_the_order_of_ranks_and_leave_the_tree_alone() {
+fn ep18_user_operations_keep_rank_order_off_the_network() {
     const COUNT: usize = 300;
     let mut team = team();
     let buffers = buffers(&team, COUNT * 8);
@@ -299,7 +299,7 @@ fn hw7_ep8_ep13_every_collective_by_every_algorithm_where_tasks_share_nodes() {
 }
 
 #[test]
-fn hw3_ep13_every_collective_by_every_algorithm_on_tori_of_one_to_five_dimensions() {
+fn hw3_ep13_collectives_hold_by_every_algorithm_on_1_to_5_dims() {
     for (shape, contexts) in [
         (&[5][..], 1),
         (&[4, 3], 2),
@@ -398,14 +398,14 @@ fn each_after_each(count: usize) -> Vec<usize> {
 }
 
 #[test]
-fn hw5_ep13_every_collective_by_every_algorithm_after_every_other_with_the_tree() {
+fn hw5_ep13_collectives_hold_in_every_order_with_the_network() {
     let shape = [2, 2, 1];
     let placement = Placement::filled(1, &shape).expect("a task a node");
     after_every_other(open(&shape, &placement, |task| 1 + u8::from(task.0 == 1)));
 }
 
 #[test]
-fn hw7_ep13_every_collective_by_every_algorithm_after_every_other_where_tasks_share_nodes() {
+fn hw7_ep13_collectives_hold_in_every_order_on_shared_nodes() {
     let shape = [2, 1, 1];
     let placement = Placement::filled(2, &shape).expect("two tasks a node");
     after_every_other(open(&shape, &placement, |_| 1));
@@ -534,7 +534,7 @@ impl Stream {
 }
 
 #[test]
-fn hw5_ep13_every_collective_by_every_algorithm_while_all_links_of_the_torus_are_saturated() {
+fn hw5_ep13_collectives_hold_on_a_saturated_torus() {
     const STREAM: usize = 16 << 10;
     const PORTS: usize = 2;
     let shape = [4, 1, 1];

@@ -92,8 +92,7 @@ fn half_round_trip(
 }
 
 #[test]
-fn ct1_a_communicator_costs_a_short_message_at_most_the_bytes_of_its_number() -> Result<(), Failure>
-{
+fn ct1_a_communicator_adds_at_most_the_bytes_of_its_number() -> Result<(), Failure> {
     let members = [TaskId(1), TaskId(0)];
     for bytes in [0, 8, 64, 480] {
         let world = half_round_trip(bytes, |_| Ok(Communicator::WORLD))?;

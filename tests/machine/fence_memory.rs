@@ -84,7 +84,7 @@ fn bytes_under_way(tasks: usize) -> (usize, usize) {
 }
 
 #[test]
-fn fn2_what_the_driver_says_that_fences_keep_is_what_the_allocator_gives() {
+fn fn2_reported_fence_memory_equals_allocated_memory() {
     let (allocated, known) = bytes_under_way(1);
     assert!(known >= FENCES, "{known} B");
     // Nodes of trees are half full at least, and gets have had their room before.

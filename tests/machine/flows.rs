@@ -180,7 +180,7 @@ fn corner_to_corner(ordered: Ordered) -> Vec<u64> {
 }
 
 #[test]
-fn hw4_what_has_to_stay_in_order_takes_other_links_than_those_of_the_fixed_route() {
+fn hw4_ordered_messages_use_links_off_the_fixed_route() {
     let packets = u64::from(MESSAGES) * MESSAGE.div_ceil(512) as u64;
     let fixed = corner_to_corner(Ordered::Fixed);
     assert!(fixed[0] > 32 * packets, "{fixed:?}");
@@ -191,7 +191,7 @@ fn hw4_what_has_to_stay_in_order_takes_other_links_than_those_of_the_fixed_route
 }
 
 #[test]
-fn hw4_ep3_a_context_opened_anew_gets_what_comes_by_the_flow_to_the_one_before_it() {
+fn hw4_ep3_a_reopened_context_reuses_the_orphaned_flow() {
     let mut job = mesh();
     let create = |process: Process| client(&process, Ordered::Flow);
     let (clients, _) = job.each("creates", Until::Done, create).expect("all are");
@@ -226,7 +226,7 @@ fn hw4_ep3_a_context_opened_anew_gets_what_comes_by_the_flow_to_the_one_before_i
 
 /// Task 0 requests a flow of a context that does not advance and is destroyed; one that is opened anew gets the messages.
 #[test]
-fn hw4_ep3_a_flow_request_that_is_lost_with_its_context_leaves_nobody_waiting() {
+fn hw4_ep3_a_flow_request_lost_with_its_context_is_repeated() {
     let mut job = mesh();
     let create = |process: Process| client(&process, Ordered::Flow);
     let (clients, _) = job.each("creates", Until::Done, create).expect("all are");

@@ -162,7 +162,7 @@ fn sweep(mut team: Team, tasks: usize) -> Vec<u64> {
 }
 
 #[test]
-fn hw5_hw7_af5_one_leader_of_each_node_enters_the_tree_and_the_others_send_no_message() {
+fn hw5_hw7_af5_one_leader_a_node_enters_the_collective_network() {
     // Task t lives on node t % 3, so that a node has more than an endpoint has children in the affinity tree.
     let placement = Placement::new(19, &SHAPE, Some("tcba")).expect("there is room");
     let contexts = |task: TaskId| 1 + u8::from(task.0 == 1 || task.0 == 5);
@@ -171,7 +171,7 @@ fn hw5_hw7_af5_one_leader_of_each_node_enters_the_tree_and_the_others_send_no_me
 }
 
 #[test]
-fn hw5_hw7_ep15_endpoints_on_other_nodes_than_their_task_hear_from_its_leader() {
+fn hw5_hw7_ep15_away_endpoints_get_results_from_the_leader() {
     // Of task 1, on node 1, one endpoint lives on node 0; of task 0 one on node 2, which has task 2 alone.
     let placement = Placement::new(7, &SHAPE, Some("tcba")).expect("there is room");
     let placement = placement.with_away(1, 1..2, 0).expect("there is room");
@@ -185,7 +185,7 @@ fn hw5_hw7_ep15_endpoints_on_other_nodes_than_their_task_hear_from_its_leader() 
 }
 
 #[test]
-fn hw5_hw7_af5_a_barrier_of_many_endpoints_a_node_lets_nobody_leave_before_all_have_entered() {
+fn hw5_hw7_af5_a_barrier_holds_all_endpoints_of_a_node() {
     let placement = Placement::new(7, &SHAPE, Some("tcba")).expect("there is room");
     let placement = placement.with_away(1, 1..2, 0).expect("there is room");
     let mut team = team(&placement, |task| 1 + u8::from(task.0 < 4));
@@ -214,7 +214,7 @@ fn hw5_hw7_af5_a_barrier_of_many_endpoints_a_node_lets_nobody_leave_before_all_h
 }
 
 #[test]
-fn hw7_ep4_who_waits_for_room_in_the_memory_of_its_node_is_woken_when_the_last_reader_is_through() {
+fn hw7_ep4_the_last_reader_wakes_waiters_for_node_memory() {
     /// Far less than after which members tell each other what they wait for.
     const MOST_PS: u64 = 300_000_000;
     let placement = Placement::new(6, &SHAPE, Some("tcba")).expect("there is room");

@@ -142,7 +142,7 @@ fn packets(dims: &[u16], mesh: bool, target: u32, length: usize) -> u64 {
 }
 
 #[test]
-fn ak4_one_packet_a_path_acknowledges_every_recipient_on_rings_and_lines() {
+fn ak4_one_packet_a_path_acknowledges_every_recipient() {
     let eager = 64;
     // A line has one path from its end and two from the middle; a ring has two.
     assert_eq!(packets(&[5], true, 0, eager), 1);
@@ -154,7 +154,7 @@ fn ak4_one_packet_a_path_acknowledges_every_recipient_on_rings_and_lines() {
 }
 
 #[test]
-fn fn1_ak4_ak5_copies_between_packets_of_messages_are_neither_lost_nor_doubled_nor_fenced_early() {
+fn fn1_ak4_ak5_copies_are_not_lost_doubled_or_fenced_early() {
     const LENGTHS: [usize; 6] = [16, 1500, 2500, 40, 700, 16];
     let mut job = job(&[5], true);
     let open = |process: Process| Task::open(process, 3);

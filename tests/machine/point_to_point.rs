@@ -311,14 +311,14 @@ fn hw7_fn1_fn6_fn7_ct4_protocols_and_fences_hold_on_the_machine_by_loop_back() {
 }
 
 #[test]
-fn hw4_fn1_fn6_fn7_ct4_protocols_and_fences_hold_on_the_machine_by_ordered_dynamic_flows() {
+fn hw4_fn1_fn6_fn7_ct4_protocols_and_fences_hold_by_flows() {
     for same_node in [SameNode::Loopback, SameNode::SharedMemory] {
         program(same_node, Ordered::Flow);
     }
 }
 
 #[test]
-fn hw7_fn1_fn6_fn7_ct4_protocols_and_fences_hold_on_the_machine_through_shared_memory() {
+fn hw7_fn1_fn6_fn7_ct4_protocols_and_fences_hold_by_shared_memory() {
     let report = program(SameNode::SharedMemory, Ordered::Fixed);
     let again = program(SameNode::SharedMemory, Ordered::Fixed);
     assert_eq!(
@@ -351,8 +351,7 @@ fn no_routes(context: &Context<SimPlatform>) -> Result<Arc<CollnetRoutes<SimPlat
 
 /// Task 0 posts a barrier on routes that have none, and a message behind it; then it sends one that leaves at the call.
 #[test]
-fn ep4_x5_what_cannot_be_started_holds_up_nothing_that_was_posted_behind_it() -> Result<(), Failure>
-{
+fn ep4_x5_a_failed_start_does_not_hold_up_later_posts() -> Result<(), Failure> {
     let mut job = two_nodes()?;
     type Tags = Arc<Mutex<Vec<u32>>>;
     let open = |process: Process| -> Result<(Context<SimPlatform>, Tags), Failure> {
@@ -525,8 +524,7 @@ fn told(ordered: Ordered) -> Result<RunReport, Failure> {
 }
 
 #[test]
-fn ep16_hw1_the_target_of_puts_is_told_by_callback_and_by_byte_counter_on_the_machine()
--> Result<(), Failure> {
+fn ep16_hw1_put_targets_are_notified_by_callback_and_counter() -> Result<(), Failure> {
     told(Ordered::Fixed)?;
     told(Ordered::Flow)?;
     Ok(())

@@ -300,7 +300,7 @@ fn run_after(
 }
 
 #[test]
-fn ep3_x5_what_needs_an_answer_of_a_context_that_is_not_open_ends_with_an_error() {
+fn ep3_x5_requests_to_a_context_that_is_not_open_fail() {
     let (_, noted) = run(|task, target| {
         match task.context.task() {
             TaskId(0) => {}
@@ -339,7 +339,7 @@ fn ep3_x5_what_needs_an_answer_of_a_context_that_is_not_open_ends_with_an_error(
 }
 
 #[test]
-fn hw9_x5_data_of_a_get_that_the_own_hardware_refuses_ends_the_get_with_an_error() {
+fn hw9_x5_get_data_refused_by_the_own_hardware_fails_the_get() {
     let (_, noted) = run(|task, target| {
         if task.context.task() == TaskId(1) {
             task.without_right(target)?;
@@ -358,7 +358,7 @@ fn hw9_x5_data_of_a_get_that_the_own_hardware_refuses_ends_the_get_with_an_error
 }
 
 #[test]
-fn fn1_x5_puts_that_memory_does_not_take_are_told_to_their_origin_and_its_fence() {
+fn fn1_x5_puts_refused_by_memory_fail_at_origin_and_fence() {
     let fail = |job: &mut Job, target: &Task| {
         let line = target.line.1;
         let node = 0; // of task 0
@@ -386,7 +386,7 @@ fn fn1_x5_puts_that_memory_does_not_take_are_told_to_their_origin_and_its_fence(
 }
 
 #[test]
-fn fn1_x5_what_a_node_refuses_is_told_to_who_asked_for_it_and_to_nobody_else() {
+fn fn1_x5_a_refusal_is_reported_to_its_origin_alone() {
     let (tasks, noted) = run(Task::run);
     let puts = Err(Error::PutsRefused { peer: TaskId(0) });
     let rmw = Err(Error::RmwRefused { peer: TaskId(0) });

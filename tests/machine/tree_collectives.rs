@@ -234,7 +234,7 @@ fn some(seat: &Seat, number: u16, keep: impl Fn(u32) -> bool) -> Geometry {
 }
 
 #[test]
-fn hw5_hw9_a_barrier_on_the_tree_lets_nobody_leave_before_all_have_entered() {
+fn hw5_hw9_a_network_barrier_holds_all_members() {
     // Task 6 lives beside task 0; task 1 has three endpoints.
     let mut team = team(&[3, 2, 1], 7, |task| if task.0 == 1 { 3 } else { 1 });
     assert_eq!(team.take_routes().expect("agreed"), ALL);
@@ -258,7 +258,7 @@ fn hw5_hw9_a_barrier_on_the_tree_lets_nobody_leave_before_all_have_entered() {
 }
 
 #[test]
-fn hw5_hw9_a_barrier_behind_more_broadcasts_than_there_are_windows_lets_nobody_leave_early() {
+fn hw5_hw9_a_barrier_after_many_broadcasts_holds_all_members() {
     // Task t posts its barrier of round t late, when its broadcasts before that have ended.
     const TASKS: usize = 4;
     const BROADCASTS: usize = 7;
@@ -322,7 +322,7 @@ fn left_early(times: &[Vec<(u64, u64)>]) -> Option<usize> {
 }
 
 #[test]
-fn hw5_planted_barrier_that_forgets_a_subtree_lets_somebody_leave_early() {
+fn hw5_a_planted_barrier_without_a_subtree_is_caught() {
     // Nodes 0 to 5: 1 and 2 below 0; 3 and 4 below 1; 5 below 2.
     let barriers = |forgotten: Option<u32>| {
         let mut team = team(&[3, 2, 1], 6, |_| 1);
@@ -370,7 +370,7 @@ fn hw5_planted_barrier_that_forgets_a_subtree_lets_somebody_leave_early() {
 }
 
 #[test]
-fn hw5_planted_child_order_and_missed_instruction_change_the_reference() {
+fn hw5_planted_child_order_and_missed_instruction_are_caught() {
     let nodes = [0, 1, 2, 3, 4, 5];
     let given = |data| move |position: usize| contribution(data, position as u32, 3, 65);
     // The tree with its children swapped: node n of one is node MIRROR[n] of the other.
@@ -398,7 +398,7 @@ fn hw5_planted_child_order_and_missed_instruction_change_the_reference() {
 }
 
 #[test]
-fn hw5_ep13_every_operation_type_size_and_root_on_the_tree_matches_the_serial_reference() {
+fn hw5_ep13_network_operations_match_the_serial_reference() {
     const LONG: usize = 3000;
     // Task 6 lives beside task 0, task 7 beside task 1; task 1 has three endpoints, task 4 two.
     let contexts = |task: TaskId| match task.0 {
@@ -467,7 +467,7 @@ fn sweep(checked: &Checked<'_>, tasks: usize, long: usize) -> Result<(), Error> 
 }
 
 #[test]
-fn hw9_class_routes_run_out_software_serves_and_what_is_given_back_is_taken_again() {
+fn hw9_software_serves_without_class_routes_until_one_returns() {
     const GEOMETRIES: u16 = 18;
     let mut team = team(&[2, 2, 1], 4, |_| 1);
     let (nodes, buffers) = (nodes(&mut team), buffers(&team, 1 << 14));
@@ -593,7 +593,7 @@ fn mixture(sizes: [usize; 2], length: usize) -> Vec<Call> {
 }
 
 #[test]
-fn hw5_ep13_tree_and_torus_in_turn_on_two_geometries_with_several_under_way_beside_busy_links() {
+fn hw5_ep13_network_and_torus_alternate_on_two_geometries() {
     const UNDER_WAY: usize = 6;
     const DISPATCH: u8 = 40;
     let mut team = team(&[3, 2, 1], 8, |_| 1);

@@ -103,14 +103,14 @@ fn hw5_ep4_a_barrier_where_the_others_reduce_is_an_error_at_all_members() {
 }
 
 #[test]
-fn hw5_ep4_another_operation_or_length_on_the_tree_is_an_error_at_all_members() {
+fn hw5_ep4_another_operation_or_length_fails_all_members() {
     disagree(4, Call::Max { count: 40 }, Call::Sum { count: 40 });
     disagree(1, Call::Sum { count: 41 }, Call::Sum { count: 40 });
     disagree(0, Call::Sum { count: 900 }, Call::Sum { count: 901 });
 }
 
 #[test]
-fn hw5_ep4_another_root_of_a_broadcast_on_the_tree_is_an_error_at_all_members() {
+fn hw5_ep4_another_root_of_a_broadcast_fails_all_members() {
     let broadcast = |root| Call::Broadcast { root, bytes: 4000 };
     // Nobody sends.
     disagree(2, broadcast(1), broadcast(2));

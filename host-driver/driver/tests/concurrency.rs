@@ -385,7 +385,7 @@ fn two_wait_for_what_either_runs(
 }
 
 #[test]
-fn ep3_a_thread_misses_no_callback_that_another_runs_before_it_sleeps() {
+fn ep3_no_callback_is_missed_before_a_thread_sleeps() {
     check(2, || {
         two_wait_for_what_either_runs(|context, seen| context.wait_since(seen, None));
     });
@@ -575,7 +575,7 @@ fn hw7_a_lost_notification_between_tasks_is_found() {
 }
 
 #[test]
-fn ct1_threads_send_and_receive_on_one_module_while_another_advances() {
+fn ct1_threads_share_a_module_while_another_advances() {
     check(2, || {
         let context = context(Planted::Nothing);
         let module = Messaging::create(&context, MessagingConfig::new(1)).expect("first use");

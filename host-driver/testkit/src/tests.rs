@@ -50,7 +50,7 @@ fn a_lock_lets_one_host_thread_in() {
 
 #[test]
 #[should_panic(expected = "waits for ever for a lock")]
-fn who_waits_for_itself_waits_for_ever() {
+fn a_thread_that_locks_twice_panics() {
     let lock = Double::new(1, 1).process(0).new_lock();
     lock.lock();
     lock.lock();

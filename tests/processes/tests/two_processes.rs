@@ -239,7 +239,7 @@ fn a_process_that_hangs_stops_the_machine_and_the_other_process() {
 }
 
 #[test]
-fn a_task_that_fails_in_its_process_stops_the_machine_with_its_words() {
+fn a_failing_task_stops_the_machine_with_its_message() {
     // Task 1 believes that it is number 7.
     let (actor, error) = failure([&[], &["--task", "7"]], Limits::DEFAULT);
     assert_eq!(actor, "task 1");

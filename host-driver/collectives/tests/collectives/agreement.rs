@@ -40,7 +40,7 @@ fn post(
 }
 
 #[test]
-fn ep8_members_that_disagree_all_get_an_error_and_the_next_collective_works() {
+fn ep8_members_that_disagree_all_fail_and_the_next_call_works() {
     let (world, members) = small();
     let buffer = |rank: usize, bytes: usize| {
         let task = members[rank].geometry().tasks()[members[rank].position()];
@@ -224,7 +224,7 @@ fn ep9_only_the_root_or_only_the_others_post_and_the_rest_follow() {
 }
 
 #[test]
-fn ep9_a_member_that_does_not_want_to_follow_ends_the_collective_for_all() {
+fn ep9_a_member_that_refuses_ends_the_collective_for_all() {
     let (world, members) = small();
     let calls = Arc::default();
     let ends = ends(members.len());
@@ -262,7 +262,7 @@ fn ep9_a_member_that_does_not_want_to_follow_ends_the_collective_for_all() {
 }
 
 #[test]
-fn ep13_every_collective_after_every_other_and_two_geometries_at_once() {
+fn ep13_collectives_follow_each_other_on_two_geometries() {
     let world = World::new(&[0, 1, 2, 3, 1], 2, 17);
     let client = &world.clients[0];
     let one = Geometry::world(client, "one", 1, 1).expect("valid");

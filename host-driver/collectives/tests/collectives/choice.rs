@@ -288,7 +288,7 @@ fn first_links(world: &World, geometry: &Geometry, root: usize) -> Vec<BTreeMap<
 }
 
 #[test]
-fn ep10_endpoints_of_the_root_divide_the_others_by_first_link_in_equal_shares() {
+fn ep10_root_endpoints_share_peers_equally_by_first_link() {
     for size in [5, 9] {
         let nodes: Vec<usize> = (0..size).collect();
         let world = World::new(&nodes, 2, 3);
@@ -336,7 +336,7 @@ fn ep15_no_data_goes_to_a_helper_that_serves_nobody() {
 }
 
 #[test]
-fn ep13_a_line_of_nodes_is_no_torus_for_a_broadcast_along_the_dimensions() {
+fn ep13_a_line_of_nodes_has_no_torus_broadcast() {
     for (line, expected) in [
         (false, Algorithm::DimensionPipelined),
         (true, Algorithm::Binomial),

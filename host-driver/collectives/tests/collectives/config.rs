@@ -234,7 +234,7 @@ fn ep5_x5_geometries_that_make_no_sense_are_refused_with_their_place() {
 }
 
 #[test]
-fn ep8_the_list_of_a_file_decides_by_its_conditions_which_algorithm_is_chosen() {
+fn ep8_the_list_of_a_file_selects_algorithms_by_condition() {
     use Algorithm as A;
     let text = r#"
 [[application.a.client]]

@@ -85,7 +85,7 @@ fn ep8_another_type_operation_or_way_is_found_by_its_name() {
 }
 
 #[test]
-fn ep8_a_block_of_a_vector_form_that_is_not_as_long_as_the_root_says_is_an_error() {
+fn ep8_a_block_of_another_length_than_the_roots_is_an_error() {
     let (world, members) = five();
     let tasks = members.len();
     for (bytes, wrong) in [(40, 32), (40, 48), (4000, 3200), (3200, 4000)] {

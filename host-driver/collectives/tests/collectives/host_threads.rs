@@ -17,6 +17,6 @@ fn members_are_shared_and_callbacks_travel<P: Platform>() {
 }
 
 #[test]
-fn ep3_ep13_members_are_shared_by_threads_and_callbacks_travel_between_them() {
+fn ep3_ep13_members_are_sync_and_callbacks_are_send() {
     members_are_shared_and_callbacks_travel::<Process>();
 }

@@ -228,7 +228,7 @@ fn ep13_operations_mean_what_they_say() {
 }
 
 #[test]
-fn ep13_reductions_with_a_fixed_order_hold_for_operations_that_do_not_commute() {
+fn ep13_ordered_reductions_hold_without_commutativity() {
     let world = World::new(&[0, 1, 2, 3, 0, 1, 2], 1, 6);
     let geometry = Geometry::world(&world.clients[0], "world", 1, 1).expect("valid");
     let members = world.join(&geometry);
@@ -249,7 +249,7 @@ fn ep13_reductions_with_a_fixed_order_hold_for_operations_that_do_not_commute() 
 }
 
 #[test]
-fn ep13_scans_and_reduce_scatters_hold_for_operations_that_do_not_commute() {
+fn ep13_scans_and_reduce_scatters_hold_without_commutativity() {
     const LAST: (DataType, ReduceOp) = (DataType::U64, ReduceOp::Copy);
     let world = World::new(&[0, 1, 2, 3, 0, 1, 2], 1, 8);
     let geometry = Geometry::world(&world.clients[0], "world", 1, 1).expect("valid");

@@ -158,7 +158,7 @@ fn ep13_broadcast_gives_all_tasks_the_roots_data() {
 }
 
 #[test]
-fn ep13_broadcast_in_colours_gives_all_tasks_of_a_torus_the_roots_data() {
+fn ep13_coloured_broadcast_reaches_all_tasks_of_a_torus() {
     for contexts in [1, 3] {
         // A ring with one task a node, in an order of its own.
         let world = World::new(&[3, 0, 2, 4, 1], contexts, 41);

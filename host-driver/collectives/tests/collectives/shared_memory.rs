@@ -103,7 +103,7 @@ fn allreduce(tasks: usize, in_place: bool, bytes: usize) -> Case {
 }
 
 #[test]
-fn hw7_ep8_ep13_data_longer_than_the_slots_goes_through_the_memory_of_nodes_in_parts() {
+fn hw7_ep8_ep13_data_longer_than_a_slot_is_sent_in_parts() {
     for (world, geometries) in worlds() {
         for geometry in geometries {
             let members = world.join(&geometry);
@@ -160,7 +160,7 @@ fn ep13_operations_and_types_in_the_memory_of_nodes() {
 }
 
 #[test]
-fn hw7_on_one_node_no_message_is_sent_and_between_nodes_the_first_of_each_sends() {
+fn hw7_only_the_first_of_each_node_sends_messages() {
     let (world, geometries) = one_node(7);
     let members = world.join(&geometries[1]);
     let tasks = geometries[1].tasks().len();
@@ -187,7 +187,7 @@ fn hw7_on_one_node_no_message_is_sent_and_between_nodes_the_first_of_each_sends(
 }
 
 #[test]
-fn hw7_ep4_collectives_under_way_at_once_take_turns_in_the_memory_of_nodes() {
+fn hw7_ep4_concurrent_collectives_take_turns_in_node_memory() {
     const AT_ONCE: usize = 24;
     for (world, geometries) in worlds() {
         for geometry in geometries {
@@ -255,7 +255,7 @@ fn hw7_ep4_collectives_under_way_at_once_take_turns_in_the_memory_of_nodes() {
 }
 
 #[test]
-fn hw7_ep8_members_that_disagree_in_memory_all_get_an_error_and_the_next_collective_works() {
+fn hw7_ep8_members_that_disagree_in_memory_all_fail() {
     for (world, geometries) in worlds() {
         world.patience.store(20_000);
         for geometry in geometries {
@@ -329,7 +329,7 @@ fn hw7_ep8_members_that_disagree_in_memory_all_get_an_error_and_the_next_collect
 }
 
 #[test]
-fn hw7_members_that_join_anew_are_not_misled_by_what_memory_says_of_before() {
+fn hw7_members_that_join_again_ignore_old_node_memory() {
     let (mut world, geometries) = one_node(9);
     let geometry = &geometries[0];
     let mut members = world.join(geometry);
@@ -459,7 +459,7 @@ fn ep8_shared_memory_is_valid_where_endpoints_share_a_node() {
 }
 
 #[test]
-fn hw7_ep4_who_waits_in_the_memory_of_a_node_sleeps_until_its_neighbours_wake_it() {
+fn hw7_ep4_waiters_in_node_memory_sleep_until_woken() {
     // More than the slots hold: the root waits for the others, they for the root.
     for (bytes, sleeper) in [(9, 1), (40_007, 0), (40_007, 2), (0, 0), (0, 2)] {
         let world = World::new(&[0; 3], 1, 12);

@@ -154,7 +154,7 @@ fn sweep(op: &UserOp, combine: &dyn Fn(&mut [u8], &[u8]), counts: &[usize]) -> V
 }
 
 #[test]
-fn ep18_operands_of_an_operation_that_is_not_commutative_are_combined_in_rank_order() {
+fn ep18_non_commutative_operands_combine_in_rank_order() {
     // Nothing, one, several packets of a message, more than a slot of the node's memory.
     let used = sweep(&maps(), &follow, &[0, 1, 50, 900]);
     use Algorithm as A;
@@ -171,7 +171,7 @@ fn ep18_operands_of_an_operation_that_is_not_commutative_are_combined_in_rank_or
 }
 
 #[test]
-fn ep18_a_commutative_operation_of_the_user_goes_by_every_algorithm_but_the_trees() {
+fn ep18_commutative_user_operations_avoid_only_the_tree() {
     // Sizes that divide neither packets, chunks of a ring nor slots of memory; the last fits into no slot.
     for (bytes, counts) in [
         (1, &[8193][..]),
@@ -196,7 +196,7 @@ fn ep18_a_commutative_operation_of_the_user_goes_by_every_algorithm_but_the_tree
 }
 
 #[test]
-fn ep18_the_collective_network_is_never_chosen_for_an_operation_of_the_user() {
+fn ep18_user_operations_never_use_the_collective_network() {
     let world = World::new(&[0, 1, 2], 1, 1);
     let geometry = Geometry::world(&world.clients[0], "three", 1, 1).expect("valid");
     for op in [maps(), sums(8)] {
@@ -260,7 +260,7 @@ fn post(
 }
 
 #[test]
-fn ep18_members_whose_operations_differ_all_get_an_error_that_names_the_difference() {
+fn ep18_members_with_different_operations_all_fail_by_name() {
     // By messages, and in the memory of a node.
     for nodes in [&[0, 1, 2, 3][..], &[0, 0, 0, 0]] {
         let world = World::new(nodes, 1, 12);
@@ -355,7 +355,7 @@ fn ep18_a_member_that_follows_learns_the_operation_by_its_number() {
 }
 
 #[test]
-fn ep18_threads_of_a_node_take_operations_of_the_user_that_are_commutative() {
+fn ep18_threads_of_a_node_take_commutative_user_operations() {
     let world = World::new(&[0], 1, 1);
     let platform = world.contexts[0][0].platform();
     let places = [gyre_affinity::Place::default()];

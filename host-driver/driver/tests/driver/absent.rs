@@ -177,7 +177,7 @@ fn get_refused() -> Error {
 }
 
 #[test]
-fn ep3_x5_what_a_context_that_is_not_open_would_have_to_answer_ends_with_an_error() {
+fn ep3_x5_operations_to_a_context_that_is_not_open_fail() {
     for seed in 1..40 {
         let world = World::new(seed, 3, |_| true, Resources::default());
         let gone = world.context(1).endpoint(TaskId(0), 1).expect("exists");
@@ -308,7 +308,7 @@ fn ep3_x5_more_refusals_than_the_node_keeps_leave_nobody_waiting() {
 }
 
 #[test]
-fn x5_the_first_open_context_of_a_node_alone_tells_of_those_that_are_not_open() {
+fn x5_only_the_first_open_context_reports_absent_contexts() {
     const NODES: usize = 16;
     let world = World::new(1, NODES, |_| true, Resources::default());
     // Context 2 of task 0 is not open, contexts 0 and 1 are.
@@ -331,7 +331,7 @@ fn x5_the_first_open_context_of_a_node_alone_tells_of_those_that_are_not_open() 
 }
 
 #[test]
-fn hw9_x5_data_of_a_get_that_the_own_node_refuses_ends_the_get_with_an_error() {
+fn hw9_x5_get_data_refused_by_the_own_node_fails_the_get() {
     let own = Err(Error::GetDataRefused { peer: TaskId(0) });
     for seed in 1..20 {
         for length in [1, 100, 3000] {

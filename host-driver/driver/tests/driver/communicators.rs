@@ -74,7 +74,7 @@ fn got(source: u32, tag: u32, comm: u32, length: usize) -> Received {
 }
 
 #[test]
-fn ct1_ranks_name_tasks_of_their_communicator_and_tags_collide_without_harm() {
+fn ct1_ranks_are_of_their_communicator_and_tags_are_separate() {
     let (machine, modules) = world(4, MessagingConfig::new(DISPATCH));
     // Low bytes and halves are the same, so are all tags.
     let groups: [(u32, &[u32]); 4] = [

@@ -107,7 +107,7 @@ fn immediate(context: &Context<Process>, tag: u32, data: &[u8]) {
 }
 
 #[test]
-fn ep4_an_immediate_send_leaves_at_the_call_unless_something_goes_before_it() {
+fn ep4_an_immediate_send_leaves_at_the_call_or_after_earlier_ones() {
     let machine = Double::new(2, 1);
     let contexts = machine.contexts(&[0, 1], small());
     let log = Log::default();
@@ -156,7 +156,7 @@ const QUESTION: u8 = 50;
 const ANSWER: u8 = 51;
 
 #[test]
-fn ep4_an_immediate_send_of_a_callback_leaves_at_the_call_unless_the_callback_has_posted() {
+fn ep4_an_immediate_send_in_a_callback_follows_earlier_posts() {
     let machine = Double::new(2, 1);
     let contexts = machine.contexts(&[0, 1], small());
     let log = Log::default();
@@ -201,7 +201,7 @@ fn ep4_an_immediate_send_of_a_callback_leaves_at_the_call_unless_the_callback_ha
 }
 
 #[test]
-fn ep4_x5_templates_of_immediate_messages_tell_endpoints_identifiers_and_communicators_apart() {
+fn ep4_x5_templates_are_separate_by_endpoint_dispatch_and_comm() {
     let machine = Double::new(3, 1);
     let contexts = machine.contexts(&[0, 1, 2, 0, 1, 2], small());
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -257,7 +257,7 @@ fn ep4_x5_templates_of_immediate_messages_tell_endpoints_identifiers_and_communi
 }
 
 #[test]
-fn ep3_a_context_that_only_sends_and_looks_for_packets_gets_room_again() {
+fn ep3_a_context_that_sends_and_polls_packets_regains_room() {
     let machine = Double::new(2, 1);
     let contexts = machine.contexts(&[0, 1], small());
     let log = Log::default();
@@ -657,7 +657,7 @@ fn ep3_wait_sleeps_only_when_nothing_is_left_to_do() {
 }
 
 #[test]
-fn ep3_a_packet_that_comes_in_the_middle_of_a_turn_wakes_the_context_again() {
+fn ep3_a_packet_that_arrives_during_a_turn_wakes_the_context() {
     // Wherever in the turn that the first message woke the context for.
     for at in 1..60 {
         let machine = Double::new(2, 1);
@@ -868,7 +868,7 @@ fn ep2_missing_and_taken_resources_are_clear_errors() {
 }
 
 #[test]
-fn x5_a_message_without_callback_is_an_error_once_and_the_next_arrives() {
+fn x5_a_message_without_callback_fails_once_and_the_next_arrives() {
     let machine = Double::new(2, 1);
     let contexts = machine.contexts(&[0, 1], small());
     let log = Log::default();
@@ -895,7 +895,7 @@ fn x5_a_message_without_callback_is_an_error_once_and_the_next_arrives() {
 }
 
 #[test]
-fn x5_a_message_longer_than_its_receive_is_an_error_of_that_receive() {
+fn x5_a_message_longer_than_its_receive_fails_that_receive() {
     let machine = Double::new(2, 1);
     let contexts = machine.contexts(&[0, 1], small());
     let results = Arc::new(Mutex::new(Vec::new()));
@@ -934,7 +934,7 @@ fn x5_a_message_longer_than_its_receive_is_an_error_of_that_receive() {
 }
 
 #[test]
-fn x5_a_refused_descriptor_reaches_its_done_callback_and_the_others_go_on() {
+fn x5_a_refused_descriptor_fails_its_callback_and_no_other() {
     // All packets move when the driver is about to make its register access number `at`.
     for at in 0..20 {
         let machine = Double::new(2, 1);
@@ -989,7 +989,7 @@ fn x5_a_refused_descriptor_reaches_its_done_callback_and_the_others_go_on() {
 }
 
 #[test]
-fn x5_a_refused_message_for_which_nobody_waits_is_reported_and_those_beside_it_arrive() {
+fn x5_a_refused_message_without_callback_is_reported() {
     const MESSAGES: u32 = 5;
     for refused in 0..MESSAGES {
         let machine = Double::new(2, 1);
@@ -1165,7 +1165,7 @@ fn buffer_ranges_stay_inside_their_buffer() {
 }
 
 #[test]
-fn ep2_contexts_that_share_injection_fifos_lock_them_and_keep_what_is_theirs() {
+fn ep2_contexts_share_injection_fifos_under_a_lock() {
     for seed in 1..10 {
         let machine = Double::new(2, seed);
         let tasks = machine.tasks(&[0, 1]);

@@ -3,7 +3,7 @@
 use gyre_driver::{CostTable, Op};
 
 #[test]
-fn the_default_table_has_a_cost_and_a_comment_for_every_operation() {
+fn the_default_table_has_cost_and_comment_for_each_operation() {
     let table = CostTable::default();
     for op in Op::ALL {
         assert!(table.instructions(op) > 0, "{op:?}");

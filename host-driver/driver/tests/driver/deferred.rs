@@ -213,7 +213,7 @@ fn ep4_a_receive_may_be_posted_by_the_callback_that_defers_it() {
 }
 
 #[test]
-fn ep4_x5_a_handle_that_is_dropped_refuses_its_message_and_one_that_is_discarded_does_not() {
+fn ep4_x5_a_dropped_handle_refuses_and_a_discarded_one_does_not() {
     for length in LENGTHS {
         for arrived in [false, true] {
             let pair = Pair::new();
@@ -299,7 +299,7 @@ fn ep4_x5_deferred_data_that_cannot_be_fetched_fails_at_both_ends() {
 }
 
 #[test]
-fn ep3_ep4_receives_of_a_destroyed_context_end_once_and_later_ones_are_refused() {
+fn ep3_ep4_receives_of_a_destroyed_context_end_once() {
     for length in LENGTHS {
         // From nothing of the receive started to all of it done.
         for steps in [0, 1, 3, 200] {
@@ -426,7 +426,7 @@ fn ep4_x5_eager_data_of_deferred_messages_is_bounded_and_counted() {
 }
 
 #[test]
-fn ep3_ep4_memory_of_deferred_messages_is_kept_for_the_next_and_given_back_with_the_context() {
+fn ep3_ep4_memory_of_deferred_messages_returns_with_the_context() {
     const BYTES: usize = 900;
     const BLOCK: usize = 1024;
     let pair = Pair::new();
@@ -524,7 +524,7 @@ fn fn3_a_rendezvous_may_be_asked_for_whatever_the_length() {
 }
 
 #[test]
-fn ep3_x5_a_destroyed_context_tells_those_whose_messages_it_has_kept_or_not_looked_at() {
+fn ep3_x5_destroy_reports_kept_and_unread_messages() {
     for length in LENGTHS {
         // Kept, received and not fetched yet, and not looked at.
         for state in 0..3 {

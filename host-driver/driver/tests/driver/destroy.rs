@@ -75,7 +75,7 @@ fn into(results: &Results) -> Option<DoneFn<Process>> {
 }
 
 #[test]
-fn ep3_destroy_gives_up_what_has_not_finished_and_tells_every_callback_once() {
+fn ep3_destroy_cancels_open_work_and_runs_each_callback_once() {
     for (nodes, same_node) in [
         ([0, 1], SameNode::Loopback),
         ([0, 0], SameNode::Loopback),
@@ -347,7 +347,7 @@ fn ep2_a_context_that_cannot_be_created_leaves_no_fifo_behind() {
 }
 
 #[test]
-fn ep2_a_destroyed_context_leaves_shared_fifos_to_the_others_and_its_descriptors_to_nobody() {
+fn ep2_destroy_keeps_shared_fifos_and_retires_descriptors() {
     let machine = Double::new(2, 1);
     let clients = create(&machine, &[0, 1], |config| ClientConfig {
         contexts: 2,

@@ -104,7 +104,7 @@ fn a_lost_last_packet_fails_its_receive() {
 }
 
 #[test]
-fn a_lost_packet_in_the_middle_fails_its_receive_by_the_offset_of_the_next() {
+fn a_lost_packet_fails_its_receive_by_the_next_offset() {
     let (results, _) = run_of(2048, Fault::LosePacket(1));
     let expected = Error::PacketOrder {
         origin: TaskId(0),
@@ -171,7 +171,7 @@ fn ends_of(messages: [(usize, usize); 2], fault: Fault) -> (Vec<Result<(), Error
 }
 
 #[test]
-fn x5_a_message_of_one_packet_fails_the_one_before_it_that_is_not_whole() {
+fn x5_a_message_fails_the_incomplete_one_before_it() {
     // Without its last packet, and without what its header announces.
     for (before, field) in [((0, 800), "first"), ((8, 510), "dispatch")] {
         let (ends, errors) = ends_of([before, (0, 16)], Fault::LosePacket(1));
@@ -200,7 +200,7 @@ fn x5_data_of_another_length_than_announced_fails_its_receive() {
 }
 
 #[test]
-fn a_head_that_moves_before_the_data_is_read_corrupts_what_is_freed_and_shows() {
+fn a_head_that_moves_too_early_is_caught_by_freed_memory() {
     let (results, _) = run(Fault::EarlyHead);
     assert!(
         results
@@ -268,7 +268,7 @@ fn errors(machine: &Double, contexts: &[Context<Process>]) -> Vec<Error> {
 }
 
 #[test]
-fn x5_fn1_a_fence_says_that_its_synchronisation_was_refused_on_either_side() {
+fn x5_fn1_a_fence_reports_a_refused_synchronisation() {
     let refused = Error::RemoteRefused {
         peer: TaskId(1),
         reason: Ok(ErrorReason::DescSlot),

@@ -288,7 +288,7 @@ fn fn6_fence_all_covers_every_endpoint_of_every_task() {
 }
 
 #[test]
-fn fn2_fn6_fence_all_has_sixteen_fences_under_way_whatever_the_number_of_endpoints() {
+fn fn2_fn6_fence_all_has_at_most_sixteen_fences_in_flight() {
     for tasks in [17, 40] {
         let machine = Double::new(tasks, 1);
         let nodes: Vec<_> = (0..tasks).collect();

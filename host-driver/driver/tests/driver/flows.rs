@@ -332,7 +332,7 @@ fn hw4_ep3_a_context_may_be_destroyed_and_opened_anew_at_any_time() {
 }
 
 #[test]
-fn hw4_x5_what_waits_for_a_context_that_is_not_there_fails_as_by_the_fixed_route() {
+fn hw4_x5_operations_to_an_absent_context_fail_as_on_fixed_routes() {
     // Task 2 stands for task 1 on its node.
     let world = World::on(&[0, 1, 1], 5, Ordered::Flow);
     world.contexts[1].destroy().expect("nothing is left");
@@ -372,7 +372,7 @@ fn hw4_ep3_a_context_is_destroyed_while_its_question_is_open() {
 
 /// The request lies in the reception FIFO of a context that nobody advances any more.
 #[test]
-fn hw4_ep3_a_flow_request_that_is_lost_with_its_context_leaves_nobody_waiting() {
+fn hw4_ep3_a_flow_request_lost_with_its_context_is_repeated() {
     for opened_anew in [false, true] {
         // Task 2 stands for task 1 on its node.
         let mut world = World::on(&[0, 1, 1], 5, Ordered::Flow);
@@ -464,7 +464,7 @@ fn hw4_ep3_a_context_that_asks_anew_gets_the_end_of_the_one_before_it() {
 
 /// The answer names a flow that has to be closed and opened again: in between others may take it.
 #[test]
-fn hw4_a_flow_that_somebody_else_takes_before_it_is_opened_again_is_left_to_them() {
+fn hw4_a_flow_taken_before_it_reopens_stays_with_its_new_owner() {
     for accesses in 0..3 {
         let world = World::new(3, 5, Ordered::Flow);
         let (machine, process) = (world.machine.clone(), world.machine.process(0));

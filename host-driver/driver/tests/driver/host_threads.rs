@@ -43,7 +43,7 @@ fn handles_are_shared_and_callbacks_travel<P: Platform>() {
 }
 
 #[test]
-fn ep2_ep3_handles_are_shared_by_threads_and_callbacks_travel_between_them() {
+fn ep2_ep3_handles_are_sync_and_callbacks_are_send() {
     handles_are_shared_and_callbacks_travel::<Process>();
 }
 
@@ -175,7 +175,7 @@ impl Shared {
 }
 
 #[test]
-fn ep2_ep3_threads_that_hold_the_lock_in_turn_run_every_callback_of_what_others_post_once() {
+fn ep2_ep3_lock_holders_run_each_callback_of_other_threads_once() {
     for seed in 1..6 {
         let machine = Double::new(2, seed);
         machine.reorder();

@@ -33,7 +33,7 @@ fn send(context: &Context<Process>, tag: u32, numbers: &[f64]) {
 }
 
 #[test]
-fn ep4_an_inbox_keeps_messages_by_every_protocol_until_they_are_taken() {
+fn ep4_an_inbox_keeps_messages_of_every_protocol() {
     let machine = Double::new(2, 1);
     let contexts = pair(&machine);
     // In one packet, eager in several, rendezvous: one after the other, so that their order is known.

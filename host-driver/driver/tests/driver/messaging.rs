@@ -425,7 +425,7 @@ fn ct2_the_rts_has_match_data_place_and_size_of_the_message() {
 }
 
 #[test]
-fn ct2_fn1_a_fence_waits_for_the_arrival_of_a_message_and_not_for_its_receive() {
+fn ct2_fn1_a_fence_waits_for_arrival_and_not_for_the_receive() {
     // Acknowledgements that are copies may come behind the answer to the fence.
     let copied = AckConfig::by_path(1);
     let (machine, modules) = modules_that(copied, Ordered::Fixed, 2, ALWAYS);
@@ -501,7 +501,7 @@ fn ct3_receive_first_waits_for_the_rts() {
 }
 
 #[test]
-fn ct3_below_the_switch_over_an_unexpected_message_is_held_and_counted() {
+fn ct3_a_short_unexpected_message_is_held_and_counted() {
     let config = MessagingConfig {
         switch_over: 1000,
         ..ALWAYS
@@ -564,7 +564,7 @@ fn destroyed(machine: &Double, modules: &[Module]) -> (usize, u64) {
 }
 
 #[test]
-fn ct3_memory_of_unexpected_messages_is_kept_up_to_a_bound_and_given_back() {
+fn ct3_memory_of_unexpected_messages_is_bounded_and_returned() {
     const MESSAGES: usize = 40;
     const BYTES: usize = 1300;
     let (machine, modules_used) = modules(2, NEVER);
@@ -616,7 +616,7 @@ fn ct3_memory_of_unexpected_messages_is_kept_up_to_a_bound_and_given_back() {
 }
 
 #[test]
-fn ct6_messages_below_the_switch_over_are_eager_whatever_the_eager_limit_of_the_client() {
+fn ct6_the_switch_over_alone_makes_a_message_eager() {
     let length = DEFAULT_EAGER_LIMIT + 1;
     let config = MessagingConfig {
         switch_over: length + 1,
@@ -747,7 +747,7 @@ fn ct1_requests_have_outcomes_of_their_own_however_many_there_are() {
 }
 
 #[test]
-fn ct1_eager_messages_leave_at_their_call_and_behind_all_that_was_posted() {
+fn ct1_eager_messages_leave_at_the_call_after_earlier_posts() {
     const OTHER: u8 = 50;
     for (length, told) in [0, 8, 512, 513, 3000]
         .into_iter()
@@ -843,7 +843,7 @@ fn ct1_a_detached_send_arrives_and_one_that_would_wait_is_refused() {
 }
 
 #[test]
-fn ct3_a_receive_that_finds_its_message_ends_in_the_next_turn_and_holds_no_send_up() {
+fn ct3_a_receive_of_a_held_message_ends_in_the_next_turn() {
     let (machine, modules) = modules(2, NEVER);
     let (log, context) = (Log::default(), modules[1].context());
     for round in 0..3 {
@@ -865,7 +865,7 @@ fn ct3_a_receive_that_finds_its_message_ends_in_the_next_turn_and_holds_no_send_
 }
 
 #[test]
-fn ct3_below_the_switch_over_nothing_is_asked_for_whatever_the_eager_limit() {
+fn ct3_below_the_switch_over_no_data_is_requested() {
     let (machine, modules) = modules(2, NEVER);
     let sent = send(&modules[0], 1, 1, 0, &pattern(DEFAULT_EAGER_LIMIT + 1, 1));
     settle(&machine, &modules);
@@ -917,7 +917,7 @@ fn ct4_no_processor_is_in_the_data_path() {
 }
 
 #[test]
-fn ct5_the_receive_is_done_when_the_byte_counter_is_zero_and_not_before() {
+fn ct5_the_receive_ends_when_the_byte_counter_is_zero() {
     let (machine, modules) = modules(2, ALWAYS);
     let log = Log::default();
     let into = modules[1].context().platform().buffer(&vec![0xee; 5000]);
@@ -1196,7 +1196,7 @@ fn ct8_the_prior_art_holds_what_remote_get_leaves_at_the_origin() {
 }
 
 #[test]
-fn ct8_the_prior_art_needs_no_buffer_when_the_receive_is_there_before_the_data() {
+fn ct8_the_prior_art_needs_no_buffer_for_an_early_receive() {
     let (machine, modules) = modules(2, PRIOR_ART);
     let log = Log::default();
     send(&modules[0], 1, 3, 0, &pattern(5000, 1));
@@ -1212,7 +1212,7 @@ fn ct8_the_prior_art_needs_no_buffer_when_the_receive_is_there_before_the_data()
 }
 
 #[test]
-fn x5_data_is_taken_from_whom_it_was_asked_for_and_at_its_length_alone() {
+fn x5_data_of_another_origin_or_length_is_refused() {
     let (machine, modules) = modules(3, PRIOR_ART);
     let log = Log::default();
     send(&modules[0], 1, 3, 0, &pattern(5000, 1));
@@ -1251,7 +1251,7 @@ fn x5_data_is_taken_from_whom_it_was_asked_for_and_at_its_length_alone() {
 }
 
 #[test]
-fn x5_a_message_longer_than_its_receive_is_that_receives_error_in_both_orders() {
+fn x5_a_too_long_message_fails_its_receive_in_both_orders() {
     for (config, ordered) in by_each_way([ALWAYS, NEVER, PRIOR_ART]) {
         let (machine, modules) = modules_by(ordered, 2, config);
         let log = Log::default();
@@ -1288,7 +1288,7 @@ fn x5_a_message_longer_than_its_receive_is_that_receives_error_in_both_orders() 
 }
 
 #[test]
-fn x5_memory_that_runs_out_is_the_error_of_the_receive_and_not_a_lost_message() {
+fn x5_exhausted_memory_fails_the_receive_and_loses_no_message() {
     for (config, ordered) in by_each_way([NEVER, PRIOR_ART]) {
         let (machine, modules) = modules_by(ordered, 2, config);
         let log = Log::default();
@@ -1562,7 +1562,7 @@ fn ct1_ep3_receives_of_a_context_that_is_destroyed_end_once() {
 }
 
 #[test]
-fn ct1_ct6_a_request_without_callback_is_waited_for_and_tells_its_outcome() {
+fn ct1_ct6_a_request_without_callback_returns_its_outcome() {
     for (config, ordered) in by_each_way([ALWAYS, NEVER, PRIOR_ART]) {
         let (machine, modules) = modules_by(ordered, 2, config);
         let (world, platform) = (&Communicator::WORLD, modules[1].context().platform());

@@ -28,7 +28,7 @@ fn settle(machine: &Double, contexts: &[Context<Process>]) {
 }
 
 #[test]
-fn x2_every_packet_of_a_message_is_noted_and_then_that_it_was_handled() {
+fn x2_every_packet_is_noted_before_its_message_is_handled() {
     // All of a message, two packets, and more; into a buffer, and past it.
     for bytes in [0, 512, 513, 1024, 1200, 3000] {
         for header in [0, 40] {
@@ -161,7 +161,7 @@ fn x2_data_that_is_fetched_is_noted_with_its_message() {
 }
 
 #[test]
-fn x2_ct1_messages_and_receives_of_two_modules_of_a_context_have_different_numbers() {
+fn x2_ct1_two_modules_of_a_context_share_no_note_numbers() {
     let (machine, contexts) = pair();
     let module = |context, dispatch| {
         Messaging::create(context, MessagingConfig::new(dispatch)).expect("first use")

@@ -188,7 +188,7 @@ fn ep16_a_fence_is_over_when_the_target_has_been_told() {
 }
 
 #[test]
-fn ep16_x5_a_put_that_is_refused_is_told_to_its_origin_and_not_to_the_target() {
+fn ep16_x5_a_refused_put_is_reported_to_its_origin_alone() {
     for seed in 1..20 {
         let world = World::new(&[0, 3], seed, Ordered::Fixed);
         let nowhere = RemoteAddress {

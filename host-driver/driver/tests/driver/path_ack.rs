@@ -96,7 +96,7 @@ fn packets(nodes: usize, line: bool, origin: usize, length: usize) -> u64 {
 }
 
 #[test]
-fn ak4_one_packet_a_path_acknowledges_every_recipient_on_rings_and_lines() {
+fn ak4_one_packet_a_path_acknowledges_every_recipient() {
     for length in [16, EAGER_LIMIT + 1] {
         // A line has one path from its end and two from anywhere else; a ring has two.
         assert_eq!(packets(5, true, 0, length), 1);
@@ -127,7 +127,7 @@ fn ak4_tasks_that_share_a_node_are_reached_by_packets_of_their_own() {
 }
 
 #[test]
-fn ak4_ak5_copies_come_between_packets_of_messages_and_nothing_is_lost_or_doubled() {
+fn ak4_ak5_copies_between_packets_lose_and_double_nothing() {
     let mut copied = 0;
     for seed in 1..100 {
         // Between opposite nodes of the ring there are two ways: flows, but for the copies.

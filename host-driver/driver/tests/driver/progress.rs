@@ -16,7 +16,7 @@ fn pair(machine: &Double) -> Vec<Context<Process>> {
 }
 
 #[test]
-fn ep3_hw7_a_function_of_every_turn_sees_what_a_neighbour_writes_before_it_signals() {
+fn ep3_hw7_a_turn_function_sees_writes_from_before_a_signal() {
     let machine = Double::new(1, 1);
     let contexts = pair(&machine);
     let segment = |context: &Context<Process>| {
@@ -43,7 +43,7 @@ fn ep3_hw7_a_function_of_every_turn_sees_what_a_neighbour_writes_before_it_signa
 }
 
 #[test]
-fn ep3_what_a_function_of_every_turn_finds_counts_as_progress_and_it_may_post() {
+fn ep3_a_turn_function_reports_progress_and_may_post() {
     let machine = Double::new(1, 1);
     let contexts = pair(&machine);
     let turns = Arc::new(AtomicCell::new(0_usize));

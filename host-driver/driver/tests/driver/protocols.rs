@@ -143,7 +143,7 @@ fn log_messages(context: &Context<Process>) -> Log {
 }
 
 #[test]
-fn ep4_every_protocol_carries_header_and_data_and_calls_both_callbacks() {
+fn ep4_every_protocol_delivers_and_calls_both_callbacks() {
     for seed in 1..6 {
         let pair = Pair::new(seed, |_| ());
         if seed > 1 {
@@ -526,7 +526,7 @@ fn ep4_regions_travel_in_messages_and_are_checked_when_posted() {
 }
 
 #[test]
-fn x5_a_get_that_the_peers_hardware_refuses_ends_with_an_error_and_the_next_goes_on() {
+fn x5_a_get_refused_by_the_peer_fails_and_the_next_completes() {
     let pair = Pair::new(1, |_| ());
     let memory = pair.buffer(1, &pattern(3000, 4));
     let gone = pair.clients[1]
@@ -655,7 +655,7 @@ fn x5_refused_gets_give_their_counters_back() {
 }
 
 #[test]
-fn x5_a_send_that_the_own_hardware_refuses_fails_both_callbacks_once() {
+fn x5_a_locally_refused_send_fails_both_callbacks_once() {
     for length in [100, 1000, 5000] {
         let pair = Pair::new(1, |_| ());
         let _log = log_messages(&pair.contexts[1]);
@@ -751,7 +751,7 @@ fn reference(op: RmwOp, width: RmwWidth, word: u64, value: u64, test: Option<u64
 }
 
 #[test]
-fn ep4_every_read_modify_write_does_what_it_says_without_software_at_the_target() {
+fn ep4_every_read_modify_write_needs_no_software_at_the_target() {
     let pair = Pair::new(3, |_| ());
     let memory = pair.buffer(1, &[0; 64]);
     let kept = pair.clients[1].create_region(&memory, RegionRights::ALL);
@@ -866,7 +866,7 @@ fn fn1_read_modify_writes_of_many_are_counted_once_each_and_fenced() {
 }
 
 #[test]
-fn x5_read_modify_writes_that_the_hardware_would_not_answer_are_refused_when_posted() {
+fn x5_invalid_read_modify_writes_are_refused_when_posted() {
     let pair = Pair::new(1, |_| ());
     let memory = pair.buffer(1, &[0; 100]);
     let create = |range: &BufferRange<gyre_testkit::Memory>, rmw| {

@@ -148,7 +148,7 @@ const PUTS: Result<(), Error> = Err(Error::PutsRefused { peer: TaskId(0) });
 const RMW: Result<(), Error> = Err(Error::RmwRefused { peer: TaskId(0) });
 
 #[test]
-fn fn1_x5_refused_puts_are_told_to_their_callbacks_and_the_next_fence_and_to_nobody_else() {
+fn fn1_x5_refused_puts_fail_their_callbacks_and_one_fence() {
     // An innocent peer on a node of its own, and one on the node of the culprit.
     for nodes in [[0, 1, 2], [0, 1, 1]] {
         for seed in 1..40 {
@@ -180,7 +180,7 @@ fn fn1_x5_refused_puts_are_told_to_their_callbacks_and_the_next_fence_and_to_nob
 
 /// Task 0 has a context on node 3 and task 1 one on node 2, where they are not the first process.
 #[test]
-fn ep15_x5_refused_puts_between_endpoints_away_from_their_tasks_are_told() {
+fn ep15_x5_refused_puts_between_away_endpoints_are_reported() {
     for seed in 1..20 {
         let machine = Double::new(4, seed);
         machine.reorder();
@@ -305,7 +305,7 @@ fn ep15_immediate_messages_go_to_the_node_of_their_context() {
 }
 
 #[test]
-fn fn1_x5_refused_puts_without_callback_are_told_to_the_fence_behind_them() {
+fn fn1_x5_refused_puts_without_callback_fail_the_next_fence() {
     for seed in 1..40 {
         let world = World::new(seed, &[0, 1, 2], 256);
         let region = world.region.remote();
@@ -355,7 +355,7 @@ fn fn1_x5_refused_puts_in_a_row_are_each_told() {
 }
 
 #[test]
-fn x5_refused_read_modify_writes_end_with_an_error_and_those_beside_them_do_not() {
+fn x5_refused_read_modify_writes_fail_and_no_others() {
     // With as few counters as there can be, one that is not given back would stop everything.
     for counters in [1, 2, 256] {
         for fetch in [false, true] {
@@ -393,7 +393,7 @@ fn x5_refused_read_modify_writes_end_with_an_error_and_those_beside_them_do_not(
 }
 
 #[test]
-fn fn6_x5_refusals_that_the_node_has_not_kept_are_told_to_everybody_once() {
+fn fn6_x5_refusals_beyond_the_log_are_reported_once_to_all() {
     for seed in 1..20 {
         let world = World::new(seed, &[0, 1, 2], 256);
         let region = world.region.remote();
@@ -435,7 +435,7 @@ fn fn6_x5_a_fence_of_all_endpoints_ends_with_the_error_of_one() {
 }
 
 #[test]
-fn x5_a_read_modify_write_that_comes_damaged_ends_with_an_error_and_no_other_does() {
+fn x5_a_damaged_read_modify_write_fails_and_no_other() {
     // The requester alone on its node, and beside another.
     for nodes in [[0, 1, 2], [0, 1, 1]] {
         for seed in 1..40 {
@@ -475,7 +475,7 @@ fn x5_a_read_modify_write_that_comes_damaged_ends_with_an_error_and_no_other_doe
 }
 
 #[test]
-fn x5_a_damaged_read_modify_write_is_not_taken_for_one_whose_answer_waits() {
+fn x5_a_damaged_read_modify_write_matches_no_pending_response() {
     for seed in 1..40 {
         let world = World::new(seed, &[0, 1], 4);
         let region = world.region.remote();

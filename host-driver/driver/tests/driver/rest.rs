@@ -68,7 +68,7 @@ fn ask(machine: &Double, contexts: &[Context<Process>]) -> Arc<AtomicCell<u32>> 
 }
 
 #[test]
-fn ep3_ak4_a_context_whose_acknowledgement_waits_for_its_packet_is_not_at_rest() {
+fn ep3_ak4_a_context_with_a_held_acknowledgement_is_not_at_rest() {
     let machine = Double::new(2, 1);
     let contexts = pair(&machine);
     let acknowledged = ask(&machine, &contexts);
@@ -90,7 +90,7 @@ fn ep3_ak4_a_context_whose_acknowledgement_waits_for_its_packet_is_not_at_rest()
 }
 
 #[test]
-fn ep3_ak4_a_context_that_is_destroyed_says_that_an_acknowledgement_waited_for_its_packet() {
+fn ep3_ak4_destroy_reports_a_held_acknowledgement() {
     let machine = Double::new(2, 1);
     let contexts = pair(&machine);
     let acknowledged = ask(&machine, &contexts);
@@ -108,7 +108,7 @@ fn ep3_ak4_a_context_that_is_destroyed_says_that_an_acknowledgement_waited_for_i
 }
 
 #[test]
-fn ep3_ak5_a_context_that_is_destroyed_sends_the_acknowledgements_that_it_owes() {
+fn ep3_ak5_destroy_sends_the_pending_acknowledgements() {
     let machine = Double::new(2, 1);
     let contexts = with_ack(&machine, &AckConfig::default());
     contexts[1]

@@ -113,7 +113,7 @@ fn into(results: &Results) -> Option<DoneFn<Process>> {
 }
 
 #[test]
-fn hw7_the_endpoint_table_shows_the_open_contexts_of_all_processes_of_a_node() {
+fn hw7_the_endpoint_table_lists_open_contexts_of_a_node() {
     for same_node in [SameNode::Loopback, SameNode::SharedMemory] {
         let machine = Double::new(2, 1);
         let clients = clients(&machine, &[0, 1, 0], |config| ClientConfig {
@@ -173,7 +173,7 @@ fn hw7_processes_that_disagree_about_the_transport_are_refused() {
 }
 
 #[test]
-fn hw7_messages_on_a_node_pass_through_memory_with_all_that_belongs_to_them() {
+fn hw7_shared_memory_carries_every_part_of_a_message() {
     let machine = Double::new(1, 1);
     let clients = clients(&machine, &[0, 0], through(SameNode::SharedMemory));
     let contexts = contexts(&clients);
@@ -302,7 +302,7 @@ fn hw7_a_message_to_oneself_longer_than_the_ring_arrives() {
 }
 
 #[test]
-fn hw7_ep3_a_message_of_which_half_is_in_the_ring_fails_when_its_context_is_destroyed() {
+fn hw7_ep3_a_half_written_message_fails_when_its_context_ends() {
     for anew in [false, true] {
         let machine = Double::new(1, 1);
         let clients = clients(&machine, &[0, 0], |config| ClientConfig {
@@ -490,7 +490,7 @@ fn random_program(seed: u64, same_node: SameNode) -> Received {
 }
 
 #[test]
-fn hw7_random_programs_end_the_same_by_loop_back_and_through_shared_memory() {
+fn hw7_random_programs_agree_by_loop_back_and_shared_memory() {
     for seed in 1..40 {
         let by_memory = random_program(seed, SameNode::SharedMemory);
         assert_eq!(by_memory.values().map(Vec::len).sum::<usize>(), 120);

@@ -190,7 +190,7 @@ fn x5_a_put_that_fails_half_way_ends_its_callbacks_once() {
 }
 
 #[test]
-fn x5_an_instruction_by_a_flow_that_fails_half_way_ends_its_callbacks_once() {
+fn x5_a_flow_instruction_that_fails_ends_its_callbacks_once() {
     let faults = faults(|kind, _| kind == "flows");
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }

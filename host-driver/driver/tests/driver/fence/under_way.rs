@@ -122,7 +122,7 @@ fn fn1_fn8_a_fence_takes_messages_for_what_is_under_way_alone() {
 }
 
 #[test]
-fn fn1_fn8_gets_from_others_and_messages_of_the_peer_cost_a_fence_nothing() {
+fn fn1_fn8_a_fence_ignores_gets_from_others_and_peer_messages() {
     // A get of the fencing task's from a third task; a message from the peer, whose data it fetches.
     for (from, to, kind) in [(0, 2, GET), (1, 0, SEND)] {
         let run = |fenced| {
@@ -274,7 +274,7 @@ fn fn1_fn6_puts_to_several_are_kept_in_mind_until_a_fence_of_all() {
 }
 
 #[test]
-fn fn6_a_fence_of_all_covers_puts_to_several_and_not_those_behind_it() {
+fn fn6_fence_all_covers_earlier_puts_and_no_later_ones() {
     for seed in 1..150 {
         let world = World::new(&[0, 1, 2], seed, 700, 4);
         let mut random = Random(seed);
@@ -308,7 +308,7 @@ fn fn6_a_fence_of_all_covers_puts_to_several_and_not_those_behind_it() {
 }
 
 #[test]
-fn fn3_a_fence_behind_messages_waits_for_their_data_and_acknowledgements() {
+fn fn3_a_fence_waits_for_data_and_acknowledgements_of_messages() {
     for seed in 1..150 {
         let world = World::new(&[0, 1], seed, NEVER_EAGER, 4);
         let mut random = Random(seed);
@@ -475,7 +475,7 @@ fn fn1_ep1_puts_are_those_of_one_context_to_another() {
 }
 
 #[test]
-fn fn1_x5_a_fence_behind_a_message_that_was_refused_does_not_pass_for_done() {
+fn fn1_x5_a_fence_after_a_refused_message_fails() {
     for seed in 1..40 {
         let machine = Double::new(2, seed);
         machine.reorder();
