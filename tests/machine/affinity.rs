@@ -1,4 +1,4 @@
-//! Collectives of software threads on the machine: results, who talks to whom, and what lines cost.
+//! Collectives of software threads on the machine: results, communication partners and costs of cache lines.
 
 use std::sync::Arc;
 
@@ -185,7 +185,7 @@ fn af5_every_operation_on_every_type_matches_a_serial_reference() {
     team.run("reduces", run).expect("the program ends");
 }
 
-/// Comes to a barrier behind `work` of its own: when it came and when it left, picoseconds.
+/// Enters a barrier after `work`: times of entry and exit, picoseconds.
 fn stay(member: &mut Thread, work: usize) -> Result<(u64, u64), Error> {
     let platform = member.platform().clone();
     platform.charge(gyre_driver::Op::Counter, work as u64);
@@ -234,7 +234,7 @@ fn af5_every_size_from_every_root_and_no_early_leaving() {
                     }
                 }
             }
-            // Everybody comes at another time.
+            // Each thread enters at a different time.
             (0..4)
                 .map(|round| stay(member, (me * 7 + round * 5) % 12 * 1000))
                 .collect::<Result<Vec<_>, _>>()
@@ -288,7 +288,7 @@ fn af2_af3_af4_threads_of_two_domains_meet_only_by_leaders() {
         );
         assert_eq!(check(&transfers[0]), []);
 
-        // A thread that tells one of another core something without its leader is found out.
+        // Communication between threads of two cores without a leader is detected.
         let leads = |thread: usize| domains.of(Unit::Core).any(|d| d.leader == thread);
         let quiet = (0..threads)
             .find(|&t| !leads(t))
@@ -581,7 +581,7 @@ fn af1_x5_a_thread_beyond_the_processor_fails_its_group() {
     let mut job = job.expect("a machine").with_processor(&small);
     let run = |process: Process| -> Result<_, Error> {
         let thread = process.task.0 as usize;
-        // What no program does: it asks whether there is such a thread.
+        // Queries whether such a thread exists; programs do not.
         process.platform.cpu().run_on(thread);
         let asked = process.platform.thread_place();
         let gathered = ThreadGroup::gather(&process.platform, ("asked", 1), (thread, 2), 4);

@@ -463,8 +463,8 @@ const LIST: &str = r#"
     { algorithm = "shared_memory", when = { endpoints = "odd" } },
 "#;
 
-/// What a member found: the geometry, what was asked for, the algorithm that the list chooses, and the messages sent by
-/// that choice and by the same algorithm when it is named.
+/// Results of a member: the geometry, the request, the algorithm that the list chooses, and the messages sent by that
+/// choice and by the same algorithm when it is named.
 type Chosen = (String, &'static str, Algorithm, [u64; 2]);
 
 /// Sums in all geometries of the file, by one thread for each context.

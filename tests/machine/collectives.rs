@@ -92,7 +92,7 @@ fn algorithms(seat: &Seat, collective: Collective, root: usize, bytes: usize) ->
         .collect()
 }
 
-/// What position `me` has after a collective of `count` doubles a block; `None` where it gets nothing.
+/// Buffer of position `me` after a collective of `count` doubles a block; `None` where it receives nothing.
 fn expected(
     collective: Collective,
     At { me, root, tasks }: At,
@@ -445,7 +445,7 @@ fn after_every_other(mut team: Team) {
     let tasks = team.seats().len();
     let count = |number: usize| if number % 9 == 4 { LONG } else { SHORT };
     let offset = |number| (0..number).map(count).sum::<usize>() * 8 * tasks;
-    // What each collective sends and receives stands behind what those before it do.
+    // Buffers of each collective follow those of the previous ones.
     let buffer = |task: usize| {
         let platform = team.seats()[task][0].context.platform();
         let data = (0..row.len()).flat_map(|number| doubles(task, number, count(number) * tasks));
@@ -505,7 +505,7 @@ fn after_every_other(mut team: Team) {
     }
 }
 
-/// Puts to one endpoint, one after the other, two under way, until told otherwise.
+/// Puts to one endpoint in sequence, two in flight, until stopped.
 struct Stream {
     to: Endpoint,
     data: Range,

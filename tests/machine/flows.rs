@@ -117,7 +117,7 @@ impl Task {
         Ok(())
     }
 
-    /// Messages, then a put with a fence behind it.
+    /// Messages, then a put and a fence.
     fn send(&self, target: &Self) -> Result<(), Error> {
         let (context, platform) = (&self.context, self.context.platform());
         let destination = target.context.query().endpoint;
@@ -224,7 +224,7 @@ fn hw4_ep3_a_reopened_context_reuses_the_orphaned_flow() {
     }
 }
 
-/// Task 0 requests a flow of a context that does not advance and is destroyed; one that is opened anew gets the messages.
+/// Task 0 requests a flow of a context that does not advance and is destroyed; a reopened one gets the messages.
 #[test]
 fn hw4_ep3_a_flow_request_lost_with_its_context_is_repeated() {
     let mut job = mesh();

@@ -55,7 +55,7 @@ fn contents(range: &Range) -> Vec<u8> {
 }
 
 /// Runs a collective on the tree and checks what the member's task has then. The endpoints of a task share its buffers,
-/// those that live elsewhere have buffers of their own, which nobody looks at.
+/// those on other nodes have buffers of their own, which are not checked.
 fn run(
     seat: &Seat,
     collective: Collective,
@@ -98,7 +98,7 @@ fn run(
             Request::allreduce(SUM, Some(send.clone()), receive.clone()),
         ),
     };
-    // Nobody writes buffers while another endpoint of the task still checks, or reads them before they are written.
+    // No endpoint writes buffers while another of the task checks them, or reads them before they are written.
     seat.carry_out(TREE, Request::barrier())?;
     send.write(0, &given(me)).expect("inside");
     receive.write(0, &before).expect("inside");
@@ -240,13 +240,13 @@ fn hw7_ep4_the_last_reader_wakes_waiters_for_node_memory() {
                     true => Request::barrier(),
                     false => Request::allreduce(SUM, None, range.clone()),
                 })?;
-                // The second task of node 0 has told the first that it has come, and reads late what that publishes.
+                // The second task of node 0 has signalled its arrival, and reads late what the first publishes.
                 if me == 3 {
                     seat.context.advance(4)?;
                     platform.cpu().charge_instructions(20_000);
                     seat.context.advance_until(|| ended.load() == 1)?;
                 }
-                // Which the first now wants to publish anew.
+                // The first publishes again.
                 post(Request::broadcast(0, range.clone()))?;
                 seat.context.advance_until(|| ended.load() == 2)?;
             }

@@ -28,7 +28,7 @@ const EAGER_LIMIT: usize = 2000;
 struct Task {
     context: Context<SimPlatform>,
     received: Arc<AtomicCell<usize>>,
-    /// Tasks that need nobody to advance any more.
+    /// Tasks that are done.
     ended: Arc<AtomicCell<u32>>,
 }
 

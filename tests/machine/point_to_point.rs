@@ -234,7 +234,7 @@ impl Task {
                 let mut got = vec![0; 4000];
                 read.read(0, &mut got).expect("inside");
                 assert_eq!(got, bytes_of(peer, me, 90, SHARE / 2)[3..4003]);
-                // What was written comes back, and nobody fetched it before it was there.
+                // The written bytes come back, and none were fetched before they were there.
                 let back = this.buffer(&[0; 3000]).expect("there is memory");
                 let (copy, count) = (back.clone(), Arc::clone(&this));
                 let rget = Rget {
@@ -349,7 +349,7 @@ fn no_routes(context: &Context<SimPlatform>) -> Result<Arc<CollnetRoutes<SimPlat
     Ok(routes.ok_or("nothing of these routes is in use")?)
 }
 
-/// Task 0 posts a barrier on routes that have none, and a message behind it; then it sends one that leaves at the call.
+/// Task 0 posts a barrier on routes without one, then a message; then it sends one that leaves at the call.
 #[test]
 fn ep4_x5_a_failed_start_does_not_hold_up_later_posts() -> Result<(), Failure> {
     let mut job = two_nodes()?;
@@ -429,11 +429,11 @@ struct Told {
     context: Context<SimPlatform>,
     region: MemoryRegion<SimPlatform>,
     counter: ByteCounter<SimPlatform>,
-    /// Words of the puts that it has been told of.
+    /// Words of the puts of which it was notified.
     words: Arc<Mutex<BTreeSet<u64>>>,
 }
 
-/// Every other task puts `LENGTHS.len()` pieces, which the target is told of by a callback, and as many more, which
+/// Every other task puts `LENGTHS.len()` pieces, which notify the target by a callback, and as many more, which
 /// lower a byte counter there.
 fn told(ordered: Ordered) -> Result<RunReport, Failure> {
     const PIECE: usize = 20_000;

@@ -23,7 +23,7 @@ const END: u8 = 1;
 const STORE: u8 = 2;
 /// Bytes of a rendezvous.
 const LONG: usize = 6000;
-/// Puts of the culprit that nobody but a fence tells of.
+/// Puts of the culprit that only a fence reports.
 const PLAIN: usize = 20;
 
 type Noted = Vec<(&'static str, Result<(), Error>)>;
@@ -124,7 +124,7 @@ impl Task {
         self.context.fence(Fence { destination, done })
     }
 
-    /// What is refused stands between what is not, and nobody waits.
+    /// Sends refused packets between accepted ones, without waiting.
     fn culprit(&self, target: &Self) -> Result<(), Error> {
         let (region, gone) = (target.region.remote(), target.gone);
         self.put(region, Some("a put"))?;
@@ -187,7 +187,7 @@ impl Task {
         self.context.get(get)
     }
 
-    /// Everything that asks for an answer, to a context that is not open.
+    /// Every operation with a response, to a context that is not open.
     fn to_nobody(&self, target: &Self) -> Result<(), Error> {
         let context = &self.context;
         let nobody = context.endpoint(TaskId(0), 1)?;
@@ -323,7 +323,7 @@ fn ep3_x5_requests_to_a_context_that_is_not_open_fail() {
         .clone()
         .into_iter()
         .partition(|(what, _)| *what == "e fence");
-    // Its message and its get are refused: which is told first, says why.
+    // Its message and its get are refused: the first report gives the reason.
     assert!([&messages, &get].contains(&&fence[0].1), "{fence:?}");
     let expected = [
         ("a eager", messages.clone()),

@@ -65,8 +65,8 @@ fn release(seat: &Seat, member: &Member<SimPlatform>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a task contributes: whole elements of `data`, told apart by task and round. Doubles are of many
-/// magnitudes, so that their sum tells the order.
+/// Contribution of a task: whole elements of `data`, distinct by task and round. Doubles have many magnitudes, so that
+/// their sum depends on the order.
 fn contribution(data: DataType, task: u32, round: usize, count: usize) -> Vec<u8> {
     let mut state = (u64::from(task) << 32 | round as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut word = || {
@@ -85,8 +85,8 @@ fn contribution(data: DataType, task: u32, round: usize, count: usize) -> Vec<u8
     (0..count).flat_map(|_| element()).collect()
 }
 
-/// What the tasks at `nodes` (by position) contribute, combined in the order of the tree: the tasks of a node by
-/// position, then those below its first child, then those below its second.
+/// Contributions of the tasks at `nodes` (by position), combined in the order of the tree: the tasks of a node by
+/// position, then the tasks below its first child, then those below its second.
 fn combined(
     (data, op): (DataType, ReduceOp),
     nodes: &[usize],
@@ -195,7 +195,7 @@ impl Checked<'_> {
                 ),
             ),
         };
-        // The endpoints of a task share its buffers: nobody writes them while another still checks.
+        // The endpoints of a task share its buffers: none writes them while another checks.
         on(self.seat, self.member, None, Request::barrier())?;
         send.write(0, &given(me)).expect("inside");
         receive.write(0, &before).expect("inside");
@@ -310,7 +310,7 @@ fn hw5_hw9_a_barrier_after_many_broadcasts_holds_all_members() {
     assert_eq!(left_early(&times), None);
 }
 
-/// The first round in which somebody has left the barrier before the last one has entered; `times`: of every
+/// The first round in which a member left the barrier before the last one entered; `times`: of every
 /// endpoint, by round, when it has entered and left.
 fn left_early(times: &[Vec<(u64, u64)>]) -> Option<usize> {
     let rounds = times.iter().map(Vec::len).min().unwrap_or(0);
@@ -410,7 +410,7 @@ fn hw5_ep13_network_operations_match_the_serial_reference() {
     let (nodes, buffers) = (nodes(&mut team), buffers(&team, LONG * 8));
     let run = move |seat: &Seat| {
         let task = seat.context.task().0;
-        // Everybody; an odd subset, whose tree passes node 0 and 1, no members; one task; one node.
+        // All tasks; an odd subset, whose tree passes nodes 0 and 1, which are no members; one task; one node.
         let sets: [&[u32]; 4] = [&[0, 1, 2, 3, 4, 5, 6, 7], &[3, 4, 5], &[1], &[0, 6]];
         for (number, set) in (2..).zip(sets) {
             if set.contains(&task) {

@@ -22,7 +22,7 @@ fn team() -> Team {
     Team::open(job, |_| 1, |client| client).expect("all contexts open")
 }
 
-/// What a member posts.
+/// The post of a member.
 #[derive(Clone, Copy)]
 enum Call {
     Barrier,
@@ -112,6 +112,6 @@ fn hw5_ep4_another_operation_or_length_fails_all_members() {
 #[test]
 fn hw5_ep4_another_root_of_a_broadcast_fails_all_members() {
     let broadcast = |root| Call::Broadcast { root, bytes: 4000 };
-    // Nobody sends.
+    // No member sends.
     disagree(2, broadcast(1), broadcast(2));
 }

@@ -23,7 +23,7 @@ use parking_lot::Mutex as Unchecked;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Planted {
     Nothing,
-    /// Locks let everybody in.
+    /// Locks exclude no thread.
     OpenLock,
     /// Notifications do not reach the threads that sleep.
     LostNotify,
@@ -103,7 +103,7 @@ impl Platform for Checked {
         self.process.read_reg(address)
     }
 
-    /// What a write starts has happened when it returns, and wakes those that sleep.
+    /// The effects of a write are complete when it returns, and wake sleeping threads.
     fn write_reg(&self, address: u64, value: u64) -> Result<(), BusError> {
         let state = self.sleep.state.lock().expect("no thread panics");
         let result = self.process.write_reg(address, value);

@@ -1,4 +1,4 @@
-//! What a node does with a packet that has come to it.
+//! Delivery of packets at their node.
 
 use gyre_layout::registers::base_slot::ctrl as slot;
 use gyre_layout::{DESCRIPTOR_BYTES, Descriptor, ErrorReason, Kind, VClass, event, packet_bytes};
@@ -11,7 +11,7 @@ use crate::rmw;
 use crate::slots::NoPlace;
 use crate::state::{Decrement, State};
 
-/// Takes a packet: carries it out, or refuses it.
+/// Executes a packet, or refuses it.
 pub(crate) fn deliver(state: &mut State, packet: Packet) {
     if let Some((flow, number)) = packet.order
         && state.fault != Some(Fault::OvertakingSync)

@@ -17,16 +17,16 @@ use crate::injection::Injection;
 use crate::state::State;
 use crate::step;
 
-/// Steps, turns of `advance` and register reads after which a test does not end any more.
+/// Steps, turns of `advance` and register reads after which the watchdog fails a test.
 const PATIENCE: u64 = 50_000_000;
 
-/// The machine: a handle, of which all clones are the same machine.
+/// A handle of the machine: all clones are the same machine.
 #[derive(Clone)]
 pub struct Double(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    /// Something has happened for which a thread may sleep.
+    /// Signalled by every event that may wake a thread.
     changed: Condvar,
     hooks: Hooks,
     /// Steps, turns of `advance` and register reads since the watchdog was wound up.
@@ -45,22 +45,22 @@ impl Double {
         }))
     }
 
-    /// Winds the watchdog up again: the next of a test's many parts begins.
+    /// Resets the watchdog, between the parts of a test.
     pub fn wind_up(&self) {
         self.0.turns.store(0, Ordering::Relaxed);
     }
 
-    /// Plants a fault, in the place of the one before.
+    /// Plants a fault; replaces the previous one.
     pub fn plant(&self, fault: Fault) {
         self.state().fault = Some(fault);
     }
 
-    /// Lets a node refuse accesses of its software from now on, in the place of those that it refused before.
+    /// Makes a node refuse these accesses of its software; replaces the previous refusal.
     pub fn refuse(&self, node: usize, refusal: Refusal) {
         self.state().nodes[node].gate.set(Some(refusal));
     }
 
-    /// Lets a node refuse no accesses any more; those that it has refused.
+    /// Stops refusing; returns the refused accesses.
     pub fn refuse_nothing(&self, node: usize) -> Vec<Access> {
         self.state().nodes[node].gate.set(None)
     }
@@ -87,7 +87,7 @@ impl Double {
         self.state().line = true;
     }
 
-    /// From now on packets travel, and overtake where the network lets them.
+    /// Makes packets travel, and overtake where the network permits.
     pub fn reorder(&self) {
         self.state().reordering = true;
     }
@@ -101,7 +101,7 @@ impl Double {
         self.changed();
     }
 
-    /// Moves one packet, picked by the seed; false when nothing can move.
+    /// Moves one packet, chosen by the seed; false when none can move.
     pub fn step(&self) -> bool {
         self.watch();
         let moved = step::step(&mut self.state());
@@ -116,17 +116,17 @@ impl Double {
         while self.step() {}
     }
 
-    /// Sets what runs at every charge, as another thread of the node would run there, on this host thread.
+    /// Sets a hook that runs at every charge on this host thread, in the place of another thread of the node.
     pub fn set_hook(&self, hook: impl FnMut(Op) + 'static) {
         self.0.hooks.set_at_charge(Some(Box::new(hook)));
     }
 
-    /// Takes the hook of charges away. Not from inside it.
+    /// Removes the hook of charges. Must not be called from the hook.
     pub fn clear_hook(&self) {
         self.0.hooks.set_at_charge(None);
     }
 
-    /// Sets another thread, which runs once when this host thread sleeps and nothing moves.
+    /// Sets a hook that runs once when this host thread sleeps and nothing moves.
     pub fn when_asleep(&self, hook: impl FnOnce() + 'static) {
         self.0.hooks.set_asleep(Box::new(hook));
     }
@@ -149,7 +149,7 @@ impl Double {
         self.state().nodes[node].by_flow
     }
 
-    /// How many flows start at a node, and how many end there.
+    /// Numbers of flows that start and that end at a node.
     #[must_use]
     pub fn flows(&self, node: usize) -> (usize, usize) {
         let state = self.state();
@@ -158,7 +158,7 @@ impl Double {
         (open(&flows.sources), open(&flows.targets))
     }
 
-    /// FIFOs of a node that are enabled: for injection, for descriptors of remote gets, for reception.
+    /// Numbers of a node's enabled FIFOs: injection, remote get, reception.
     #[must_use]
     pub fn open_fifos(&self, node: usize) -> (usize, usize, usize) {
         let state = self.state();
@@ -188,12 +188,12 @@ impl Double {
         self.state().commits.clone()
     }
 
-    /// Keeps what the driver notes about messages from now on.
+    /// Starts to record the driver's notes.
     pub fn record(&self) {
         self.state().notes.get_or_insert_default();
     }
 
-    /// What the driver of a node has noted since [`record`](Self::record).
+    /// Notes of a node's driver since [`record`](Self::record).
     #[must_use]
     pub fn notes(&self, node: usize) -> Vec<Note> {
         let state = self.state();
@@ -214,7 +214,7 @@ impl Double {
         self.state().writes
     }
 
-    /// How often a packet found its reception FIFO full.
+    /// Number of packets that found their reception FIFO full.
     #[must_use]
     pub fn full_waits(&self) -> u64 {
         self.state().full_waits
@@ -232,17 +232,17 @@ impl Double {
         self.state().charged.get(&op).copied().unwrap_or(0)
     }
 
-    /// The state. No hook, callback or other lock happens under it.
+    /// The locked state. No hook, callback or other lock runs under it.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock()
     }
 
-    /// What runs in the place of other threads.
+    /// Hooks that run in the place of other threads.
     pub(crate) fn hooks(&self) -> &Hooks {
         &self.0.hooks
     }
 
-    /// Wakes the host threads that sleep.
+    /// Wakes sleeping host threads.
     pub(crate) fn changed(&self) {
         self.0.changed.notify_all();
     }
@@ -256,7 +256,7 @@ impl Double {
             || !self.0.changed.wait_for(&mut state, limit).timed_out()
     }
 
-    /// The watchdog: no test waits for ever, whatever it waits for.
+    /// Counts a turn of the watchdog.
     pub(crate) fn watch(&self) {
         let turns = self.0.turns.fetch_add(1, Ordering::Relaxed) + 1;
         assert!(

@@ -24,7 +24,7 @@ pub enum Fault {
     NoWake,
     /// Puts of no bytes overtake what travels before them.
     OvertakingSync,
-    /// Node n refuses the next put of no bytes that it is asked for.
+    /// Node n refuses the next zero-length put that it receives.
     RefuseSync(usize),
     /// Node n refuses the message into a reception FIFO that it starts after so many others.
     RefuseMessage {

@@ -35,7 +35,7 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// Writes CTRL of an end; a flow that is open is closed before it is opened anew, and never `in_use`.
+    /// Writes CTRL of an end; an open flow is closed before it is opened again, and never `in_use`.
     pub fn write(&mut self, end: End, flow: usize, value: u64, in_use: bool) -> Option<()> {
         let of = match end {
             End::Source => &mut self.sources[flow],

@@ -2,7 +2,7 @@
 //! counters, read-modify-writes and remote gets between them, in host memory. It models no timing of the
 //! hardware; it drives the driver through every order of events, by seed, and plants faults.
 //!
-//! At first a packet arrives in the step in which it is injected. [`Double::reorder`] lets packets travel: packets
+//! Initially a packet arrives in the step of its injection. [`Double::reorder`] makes packets travel: packets
 //! of one class between two nodes stay in order, anything else may overtake, and counters are lowered some time
 //! after their puts, as the hardware may.
 //!

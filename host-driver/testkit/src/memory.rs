@@ -7,7 +7,7 @@ use crate::node::MEMORY;
 use crate::segment::range;
 use crate::slots::{SLOT, SLOT_BASE};
 
-/// What freed memory contains.
+/// Contents of freed memory.
 const FREED: u8 = 0xdd;
 
 /// Memory of a node of the double.
@@ -95,7 +95,7 @@ impl DmaBuffer for Memory {
 }
 
 impl Drop for Memory {
-    /// What is freed changes its contents: a DMA engine that still reads it shows.
+    /// Overwrites freed memory, which exposes a DMA engine that still reads it.
     fn drop(&mut self) {
         let mut state = self.machine.state();
         let at = self.address as usize;

@@ -2,7 +2,7 @@
 
 use gyre_layout::{Descriptor, Header, PutTarget};
 
-/// What stays in order between two nodes.
+/// A lane: packets of one stay in order between two nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Lane {
     /// Packets of a virtual channel class, by its code.
@@ -37,7 +37,7 @@ pub(crate) struct Packet {
     pub header: Header,
     /// Where a put goes, instead of its coded form in the header.
     pub put: PutTarget,
-    /// What a read-modify-write asks for.
+    /// The request of a read-modify-write.
     pub request: Option<Descriptor>,
     pub payload: Vec<u8>,
     pub message: u32,

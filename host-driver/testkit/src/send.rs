@@ -200,7 +200,7 @@ fn number(state: &mut State, n: usize, to: usize, descriptor: &Descriptor) -> Op
     Some((number, *sent - 1))
 }
 
-/// What a packet for node `to` that goes to node `at` stays in order with.
+/// The lane of a packet for node `to` on its way to node `at`.
 fn lane(state: &mut State, descriptor: &Descriptor, at: usize, to: usize) -> Lane {
     match (descriptor.flow, descriptor.dynamic_route) {
         (Some(flow), _) => Lane::Flow(flow),

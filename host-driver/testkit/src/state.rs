@@ -1,4 +1,4 @@
-//! What the machine is at a moment: its nodes, and what travels between them.
+//! State of the machine: its nodes, and the packets between them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -24,12 +24,12 @@ pub(crate) struct State {
     /// Packets on their way, by source, destination and lane.
     pub channels: BTreeMap<(usize, usize, Lane), VecDeque<Packet>>,
     pub decrements: Vec<Decrement>,
-    /// A group of lanes that does not move, and for how many steps.
+    /// A group of lanes that does not move, and its remaining steps.
     pub held: Option<(u8, u32)>,
     pub refused: Vec<ErrorReason>,
     pub packets: u64,
     pub commits: Vec<Commit>,
-    /// What the driver has noted, and at which node, if that is kept.
+    /// Notes of the driver, with their nodes, if they are recorded.
     pub notes: Option<Vec<(usize, Note)>>,
     pub reads: u64,
     pub writes: u64,
@@ -40,7 +40,7 @@ pub(crate) struct State {
     random: u64,
 }
 
-/// A put whose bytes are in memory and whose counter has not been lowered yet.
+/// The pending decrement of a put's counter: its bytes are in memory.
 pub(crate) struct Decrement {
     pub node: usize,
     pub address: u64,

@@ -9,7 +9,7 @@ use crate::packet::{GROUPS, Packet};
 use crate::send;
 use crate::state::State;
 
-/// Steps for which a group of lanes falls behind, at most.
+/// Most steps for which a group of lanes is delayed.
 const BEHIND: usize = 64;
 
 /// Moves one packet, picked by the seed; false when nothing can move.
@@ -23,7 +23,7 @@ pub(crate) fn step(state: &mut State) -> bool {
             Some(group)
         }
         _ => {
-            // One group falls behind for a while, or none.
+            // Delays one group for a while, or none.
             let group = state.random(GROUPS) as u8;
             state.held = Some((group, state.random(BEHIND) as u32));
             None

@@ -398,7 +398,7 @@ fn changed(word: u64, change: &Change) -> (u64, u64) {
 struct Known {
     open: bool,
     region: Option<(RegionRights, Vec<u8>)>,
-    /// It had a region, with rights, whose slot nobody else has got since.
+    /// Rights of its previous region, while no other region has the slot.
     gone: Option<RegionRights>,
 }
 

@@ -82,7 +82,7 @@ struct Traffic<P: Platform> {
 }
 
 impl Exchange {
-    /// Runs the task; `begin_round` is told of every round, from 0 on, when its messages are posted.
+    /// Runs the task; calls `begin_round` for every round, from 0 on, when its messages are posted.
     ///
     /// # Errors
     /// [`ExchangeError`].

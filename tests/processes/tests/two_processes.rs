@@ -26,7 +26,7 @@ enum Tasks {
 
 const PROCESSES: Tasks = Tasks::Processes([&[], &[]], Limits::DEFAULT);
 
-/// What a run of the exchange amounts to.
+/// Result of a run of the exchange.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     report: RunReport,

@@ -326,7 +326,7 @@ fn ep13_collectives_follow_each_other_on_two_geometries() {
             assert!(all.lock().iter().all(|end| *end == Some(Ok(()))));
         }
     }
-    // The last of each pair of allreduces tells whether anything was mixed up on the way.
+    // The last of each pair of allreduces exposes mixed-up data.
     for (number, (collective, buffers, bytes)) in outcomes.iter().enumerate() {
         if *collective == Collective::Allreduce {
             let tasks = buffers.len();

@@ -1,4 +1,4 @@
-//! Which algorithm is chosen (EP-8), and which endpoint of the root serves whom (EP-10 to EP-12, EP-15).
+//! Choice of algorithms (EP-8), and of the root's endpoint that serves each peer (EP-10 to EP-12, EP-15).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -224,7 +224,7 @@ fn ep5_x5_geometries_that_make_no_sense_are_refused_with_their_place() {
             (text.contains("gyre.toml:5") || text.contains("gyre.toml:9")) && text.contains(word),
             "{rest}: {text}"
         );
-        // What is wrong with a list is told with the line of the list.
+        // Errors of a list name its line.
         assert_eq!(
             text.contains("gyre.toml:9"),
             rest.contains("algorithms"),

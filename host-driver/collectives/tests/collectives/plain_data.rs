@@ -105,7 +105,7 @@ fn sweep(collective: Collective, case: impl Fn(&Geometry, usize, usize) -> Case)
     }
 }
 
-/// One block of `bytes` bytes a position, told apart by `salt`.
+/// One block of `bytes` bytes a position, distinct by `salt`.
 fn blocks(tasks: usize, bytes: usize, salt: usize) -> Vec<Vec<u8>> {
     (0..tasks).map(|p| pattern(p * 5 + salt, bytes)).collect()
 }
@@ -302,7 +302,7 @@ fn ep11_scatter_gives_every_task_its_block() {
     }
 }
 
-/// What the root of a gather, or everybody after an allgather, has.
+/// Buffers of the root after a gather, or of all members after an allgather.
 fn gathered(tasks: usize, everybody: bool, root: usize, all: &[u8]) -> Vec<Vec<u8>> {
     let has = |position| everybody || position == root;
     let after = (0..tasks).map(|p| if has(p) { all.to_vec() } else { vec![] });
@@ -432,7 +432,7 @@ fn ep13_reduce_scatter_gives_every_task_its_block_of_the_combination() {
         let (send, after) = case(geometry, root, bytes);
         apart(send, after, request(bytes))
     });
-    // In place what lies behind the result afterwards does not matter: the receive buffer ends there.
+    // In place, bytes after the result do not matter: the receive buffer ends there.
     sweep(Collective::ReduceScatter, |geometry, root, bytes| {
         let (send, after) = case(geometry, root, bytes);
         let tasks = send.len();

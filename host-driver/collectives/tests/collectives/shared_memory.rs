@@ -227,7 +227,7 @@ fn hw7_ep4_concurrent_collectives_take_turns_in_node_memory() {
                     let platform = |rank: usize| members[rank].context().platform().node;
                     let (send, receive) = match platform(rank) == platform(home) {
                         true => (send, receive),
-                        // A part of the task on another node has buffers there, which nobody looks at.
+                        // A part of the task on another node has buffers there, which are not checked.
                         false => {
                             let own = members[rank].context().platform();
                             let blank = |range: &world::Range| own.buffer(&vec![0; range.len()]);
@@ -366,7 +366,7 @@ fn hw7_members_that_join_again_ignore_old_node_memory() {
                 member.context().advance(3).expect("nothing is wrong");
             }
         }
-        // Nobody leaves before the last has entered.
+        // No member leaves before the last has entered.
         let all: Vec<_> = world.contexts.iter().flatten().cloned().collect();
         for _ in 0..300 {
             gyre_driver::advancev(&all, 1).expect("no message is wrong");

@@ -67,7 +67,7 @@ fn geometries(world: &World) -> Vec<Geometry> {
     vec![world_geometry, several, placed]
 }
 
-/// What every position has before and after a collective by `op`.
+/// Buffers of every position before and after a collective by `op`.
 fn case(
     op: &UserOp,
     combine: &dyn Fn(&mut [u8], &[u8]),

@@ -180,7 +180,7 @@ pub fn note(ends: &Ends, number: usize) -> Option<Done<Process>> {
     }))
 }
 
-/// What every member of a collective has before and must have after: the bytes of each task, by position.
+/// Buffers of every member of a collective, before and after: the bytes of each task, by position.
 pub struct Case {
     /// The request of a position on its buffers: (send, receive).
     pub request: Box<dyn Fn(usize, Range, Range) -> Call>,
@@ -233,7 +233,7 @@ pub fn check(
         let home = world.contexts[endpoint.task().0 as usize][0].platform();
         let (send, receive) = match platform.node == home.node {
             true => (send, receive),
-            // Memory of its own node, which nobody looks at afterwards.
+            // Memory of its own node, which is not checked.
             false => {
                 let new = || {
                     let (send, receive) = (vec![0xaa; send.len()], vec![0xbb; receive.len()]);
@@ -262,7 +262,7 @@ pub fn check(
     }
 }
 
-/// What the send and receive buffers of each position held when the first of its endpoints had ended.
+/// Contents of the send and receive buffers of each position when the first of its endpoints had ended.
 type Found = Arc<Mutex<Vec<Option<(Vec<u8>, Vec<u8>)>>>>;
 
 /// A done callback that notes what a position's buffers hold, and writes over them, before it calls `done`.

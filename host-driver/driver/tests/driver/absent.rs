@@ -1,5 +1,5 @@
-//! What is sent to contexts that are not open, and data of gets that is refused where it was asked for, on the
-//! test double: whoever waits gets an error, and operations beside them do not notice.
+//! Operations to contexts that are not open, and get data that its requester refuses, on the test double: each
+//! waiting operation ends with an error, and concurrent operations are unaffected.
 
 use std::sync::Arc;
 

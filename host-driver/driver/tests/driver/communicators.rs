@@ -8,7 +8,7 @@ use gyre_testkit::{Double, Memory, Process};
 use parking_lot::Mutex;
 
 type Module = Messaging<Process>;
-/// What receives got, with their bytes.
+/// Results of receives, with their bytes.
 type Log = Arc<Mutex<Vec<(Result<Received, Error>, Vec<u8>)>>>;
 
 /// First dispatch identifier of the modules.
@@ -121,7 +121,7 @@ fn ct1_a_receive_of_any_rank_waits_for_a_member_of_its_group() {
     send(&modules[2], 0, 5, &own, &[2]);
     settle(&machine, &modules);
     assert_eq!(*log.lock(), [(Ok(got(1, 5, WIDE, 1)), vec![2])]);
-    // That of task 1 is still there for who asks for its group.
+    // The communicator of task 1 still exists with the same group.
     drop(comm);
     let other = register(&modules[0], WIDE, &[1]).expect("the number is free");
     let log = receive(&modules[0], Some(0), &other, 1);
@@ -232,7 +232,7 @@ fn ct1_x5_wrong_groups_ranks_and_numbers_are_refused() {
     assert_eq!(module.probe(Some(Rank(2)), None, &comm).err(), Some(rank));
 }
 
-/// Whoever sends on the module's identifiers without it is refused where the number does not make sense.
+/// Messages on the module's identifiers from outside the module are refused when their number is invalid.
 #[test]
 fn ct1_x5_messages_whose_number_is_cut_or_too_small_are_refused() {
     for (header, data, field) in [

@@ -57,7 +57,7 @@ fn ep2_x5_a_token_tells_the_first_error_once() {
     assert!(token.is_complete());
     assert_eq!(token.take_result(), Err(Error::Destroyed));
     assert_eq!(token.take_result(), Ok(()));
-    // What is refused at its post ends nothing and keeps nobody waiting.
+    // A refused post ends no callback and blocks no waiter.
     assert_eq!(contexts[0].put(nowhere()), Err(Error::Destroyed));
     assert!(token.is_complete());
     assert_eq!(token.take_result(), Ok(()));

@@ -291,7 +291,7 @@ fn ep5_x5_every_node_of_an_application_is_looked_at() {
     let overlap = overlap.expect_err("an overlap").to_string();
     let said = "gyre.toml:17: client `shmem` needs reception FIFOs 3..5";
     assert!(overlap.starts_with(said), "{overlap}");
-    // Who is not on a node overlaps nobody there.
+    // A client without tasks on a node overlaps no other there.
     let text = text.replace("tasks = \"all\"", "tasks = [0, 1]");
     let configuration = Configuration::from_toml("gyre.toml", &text).expect("valid");
     let apart = configuration.clients("hello", &nodes(&[0, 0, 1, 1]), 2);

@@ -271,7 +271,7 @@ fn ep4_x5_a_message_longer_than_its_deferred_receive_is_used_up() {
 fn ep4_x5_deferred_data_that_cannot_be_fetched_fails_at_both_ends() {
     let pair = Pair::new();
     let told = Log::default();
-    // In a slot that nobody has granted.
+    // In a slot without a grant.
     let foreign = pair.machine.process(0).alloc_in_slot(5000, 99);
     let message = SendMessage {
         data: BufferRange::whole(foreign),

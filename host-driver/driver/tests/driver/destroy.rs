@@ -233,7 +233,7 @@ fn ep2_ep3_clients_and_contexts_are_made_again_on_the_same_resources() {
 #[test]
 fn ep2_ep3_memory_is_given_back_but_for_what_a_get_may_still_fill() {
     const BYTES: usize = 1 << 16;
-    // A get that has ended, one that has not, and one of a context that nobody destroys.
+    // A get that has ended, one that has not, and one of a context that stays open.
     for (ended, destroyed) in [(true, true), (false, true), (false, false)] {
         let machine = Double::new(2, 1);
         let clients = create(&machine, &[0, 1], |config| config);
@@ -265,7 +265,7 @@ fn ep2_ep3_memory_is_given_back_but_for_what_a_get_may_still_fill() {
 #[test]
 fn ep2_ep3_memory_is_given_back_but_for_what_a_peer_may_still_fetch() {
     const BYTES: usize = 1 << 16;
-    // A message by rendezvous that has ended, one that has not, and one of a context that nobody destroys.
+    // A rendezvous message that has ended, one that has not, and one of a context that stays open.
     for (ended, destroyed) in [(true, true), (false, true), (false, false)] {
         let machine = Double::new(2, 1);
         let clients = create(&machine, &[0, 1], |config| config);

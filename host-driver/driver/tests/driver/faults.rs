@@ -138,8 +138,8 @@ fn headed_with_a_flipped_byte(at: usize) -> (Vec<Result<(), Error>>, Vec<Error>)
     ends_of([(8, 800), (8, 800)], Fault::FlipAt { packet: 0, at })
 }
 
-/// What the receives of two messages of so many bytes of header and data got, on a machine with a fault, and the errors
-/// of `advance`.
+/// Results of the receives of two messages of these header and data bytes on a machine with a fault, and the errors of
+/// `advance`.
 fn ends_of(messages: [(usize, usize); 2], fault: Fault) -> (Vec<Result<(), Error>>, Vec<Error>) {
     let machine = Double::new(2, 1);
     let contexts = machine.contexts(&[0, 1], Resources::default());
@@ -274,7 +274,7 @@ fn x5_fn1_a_fence_reports_a_refused_synchronisation() {
         reason: Ok(ErrorReason::DescSlot),
     };
     let failed = Error::FenceFailed { peer: TaskId(1) };
-    // The target's node refuses what follows the origin's own gets, the origin's node what the target asks for.
+    // The target's node refuses requests after the origin's own gets; the origin's node refuses those of the target.
     for (node, expected) in [(1, refused), (0, failed)] {
         let machine = Double::new(2, 1);
         let contexts = machine.contexts(&[0, 1], Resources::default());

@@ -93,7 +93,7 @@ fn fn1_ak4_a_fence_waits_for_acknowledgements_that_come_as_copies() {
 /// Puts of a row, of six packets each.
 const PUTS: usize = 8;
 
-/// A row of puts with a fence behind them. Gives the puts that the fence did not wait for.
+/// A row of puts, then a fence. Returns the puts that the fence did not wait for.
 fn fenced_puts(seed: u64, fault: Option<Fault>) -> Vec<String> {
     let world = World::new(&[0, 1], seed, 700, PUTS);
     if let Some(fault) = fault {
@@ -141,7 +141,7 @@ fn fn5_a_fence_waits_for_its_target_and_lets_other_traffic_go_on() {
         world.machine.step();
         world.contexts[0].advance(1).expect("no error");
     }
-    // The put needs nobody's software; the fence does.
+    // The put needs no software at the target; the fence does.
     let put = world.check(0, 1, &[operation(1, 3)]);
     assert_eq!(put(), [""; 0]);
     assert_eq!(world.fences.load(), 0);
@@ -152,7 +152,7 @@ fn fn5_a_fence_waits_for_its_target_and_lets_other_traffic_go_on() {
 
 #[test]
 fn fn8_control_messages_of_a_fence_do_not_grow_with_what_it_covers() {
-    // FENCE and FENCE_ACK; behind puts a get of no bytes with its put.
+    // FENCE and FENCE_ACK; after puts, a zero-length get with its put.
     for (kind, expected) in [(0, 2), (3, 4)] {
         let mut packets = BTreeSet::new();
         for count in [1, 10, 50] {
@@ -180,7 +180,7 @@ fn fn8_control_messages_of_a_fence_do_not_grow_with_what_it_covers() {
 
 #[test]
 fn fn2_memory_of_fences_grows_with_their_number_alone() {
-    // Bytes of a fence behind a get or none, in a context with so many byte counters, of which the get has one.
+    // Bytes of a fence with or without an earlier get, in a context with these byte counters; the get uses one.
     let each_of = |gets: bool, counters| {
         let machine = Double::new(2, 1);
         let resources = Resources {
@@ -218,7 +218,7 @@ fn fn2_memory_of_fences_grows_with_their_number_alone() {
         assert_eq!(each.len(), 1, "{each:?}");
         each.pop_first()
     };
-    // The get behind which the fence's own comes counts, whether it waits for a counter or has one.
+    // The get before the fence's own counts, with or without a counter.
     assert!(each_of(false, 1) < each_of(true, 1));
     assert!(each_of(false, 8) < each_of(true, 8));
 }
@@ -293,7 +293,7 @@ fn fn2_fn6_fence_all_has_at_most_sixteen_fences_in_flight() {
         let machine = Double::new(tasks, 1);
         let nodes: Vec<_> = (0..tasks).collect();
         let mut contexts = machine.contexts(&nodes, small());
-        // The last task fences, and nobody answers.
+        // The last task fences without a response.
         let context = contexts.pop().expect("there are many");
         let ended = Arc::new(AtomicCell::new(false));
         let seen = Arc::clone(&ended);

@@ -156,7 +156,7 @@ fn hw4_without_a_free_flow_messages_take_the_fixed_route() {
         }
         assert_eq!(world.machine.packets_by_flow(0), 40);
         assert_eq!(world.machine.flows(0), (4, 4));
-        // Who was refused has given back the flow that it asked for.
+        // A refused requester has returned its flow.
         let others: Vec<_> = (1..6).map(|peer| world.machine.flows(peer)).collect();
         let sum = others
             .iter()
@@ -351,7 +351,7 @@ fn hw4_x5_operations_to_an_absent_context_fail_as_on_fixed_routes() {
     };
     assert_eq!(errors, [refused]);
     assert!(world.contexts[0].is_at_rest());
-    // The flow that was asked for is closed; by another task 2 has told.
+    // The requested flow is closed; task 2 has reported it by another.
     assert_eq!(world.machine.flows(0), (0, 1));
 }
 
@@ -370,7 +370,7 @@ fn hw4_ep3_a_context_is_destroyed_while_its_question_is_open() {
     assert_eq!(world.machine.flows(0), (0, 0));
 }
 
-/// The request lies in the reception FIFO of a context that nobody advances any more.
+/// The request is in the reception FIFO of a context that is no longer advanced.
 #[test]
 fn hw4_ep3_a_flow_request_lost_with_its_context_is_repeated() {
     for opened_anew in [false, true] {
@@ -451,7 +451,7 @@ fn hw4_ep3_a_context_that_asks_anew_gets_the_end_of_the_one_before_it() {
         assert_eq!(world.settle(), []);
         assert_eq!(world.machine.packets_by_flow(0), u64::from(tag) + 1);
         assert_eq!(world.machine.flows(0), (1, 0));
-        // One of task 0, one of task 2, which nobody closes.
+        // One of task 0, and one of task 2, which stays open.
         assert_eq!(world.machine.flows(1), (0, 2));
         world.contexts[0].destroy().expect("nothing is left");
         world.contexts[0] = world.open(0);

@@ -107,7 +107,7 @@ fn settle(machine: &Double, modules: &[Module]) {
     }
 }
 
-/// The same, until descriptors for which nobody waits are looked at as well.
+/// As [`settle`], until untracked descriptors have been polled too.
 fn come_to_rest(machine: &Double, modules: &[Module]) {
     settle(machine, modules);
     for module in modules {
@@ -128,7 +128,7 @@ fn pattern(length: usize, seed: usize) -> Vec<u8> {
         .collect()
 }
 
-/// What receives got: (number of the receive, what, its bytes).
+/// Results of receives: (number of the receive, result, bytes).
 type Log = Arc<Mutex<Vec<(usize, Result<Received, Error>, Vec<u8>)>>>;
 
 fn receive(
@@ -426,7 +426,7 @@ fn ct2_the_rts_has_match_data_place_and_size_of_the_message() {
 
 #[test]
 fn ct2_fn1_a_fence_waits_for_arrival_and_not_for_the_receive() {
-    // Acknowledgements that are copies may come behind the answer to the fence.
+    // Acknowledgement copies may arrive after the response to the fence.
     let copied = AckConfig::by_path(1);
     let (machine, modules) = modules_that(copied, Ordered::Fixed, 2, ALWAYS);
     let sent = send(&modules[0], 1, 5, 0, &pattern(1300, 1));
@@ -732,7 +732,7 @@ fn ct1_requests_have_outcomes_of_their_own_however_many_there_are() {
     for (tag, request) in posted.iter().enumerate().skip(1).step_by(2) {
         assert_eq!(request.wait(), outcome(tag));
     }
-    // Who has none yet is told of the end, nobody else.
+    // Only receives without a message end here.
     modules[1]
         .context()
         .destroy()
@@ -905,7 +905,7 @@ fn ct4_no_processor_is_in_the_data_path() {
     advance(&modules[0]);
     machine.settle();
     let copied = machine.charged(Op::CopyChunk);
-    // The target finds the RTS and issues the remote get. From here on nobody advances.
+    // The target finds the RTS and issues the remote get. No context advances after this.
     advance(&modules[1]);
     machine.settle();
     assert_eq!(bytes_of(&into), pattern(50_000, 1));
@@ -959,7 +959,7 @@ fn ct6_the_sends_callback_runs_on_the_ack() {
             .send(Rank(1), 1, &Communicator::WORLD, data, Some(Box::new(done)))
             .expect("valid");
         if config == ALWAYS {
-            // Nobody has received it: the data is not free.
+            // No receive has taken it: the data is not free.
             settle(&machine, &modules);
             assert_eq!(sent.load(), 0);
         }
@@ -1218,7 +1218,7 @@ fn x5_data_of_another_origin_or_length_is_refused() {
     send(&modules[0], 1, 3, 0, &pattern(5000, 1));
     advance(&modules[0]);
     machine.settle();
-    // The target has the RTS and asks for transfer 0.
+    // The target has the RTS and requests transfer 0.
     advance(&modules[1]);
     let to = modules[0].context().endpoint(TaskId(1), 0).expect("exists");
     for (from, said) in [
@@ -1467,7 +1467,7 @@ fn ct6_x5_a_message_whose_data_cannot_be_fetched_fails_at_both_ends() {
     receive(&modules[1], &log, 0, Some(0), Some(5), 2, 1300);
     let ends = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&ends);
-    // In a slot that is granted to nobody.
+    // In a slot without a grant.
     let data = BufferRange::whole(machine.process(0).alloc_in_slot(1300, 99));
     let done = move |_: &Context<Process>, result| told.lock().push(result);
     let comm = Communicator::world(2);

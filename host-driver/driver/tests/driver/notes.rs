@@ -1,4 +1,4 @@
-//! What the driver tells a platform that records what becomes of messages.
+//! Notes of the driver to a platform that records the stages of messages.
 
 use gyre_driver::matching::{Communicator, Messaging, MessagingConfig};
 use gyre_driver::{

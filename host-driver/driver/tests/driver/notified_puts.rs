@@ -1,4 +1,4 @@
-//! Targets that are told of puts, on the driver's test double (EP-16): by a callback of `advance`, or by a byte counter.
+//! Notification of put targets on the test double (EP-16): by a callback of `advance`, or by a byte counter.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ const MEMORY: usize = 1 << 16;
 /// Lengths of puts: nothing, within a packet, one packet, and many.
 const LENGTHS: [usize; 5] = [0, 1, 512, 513, 20_000];
 
-/// What has happened, in its order.
+/// An event, logged in order.
 #[derive(Debug, Clone, PartialEq)]
 enum Event {
-    /// The target has been told; the bytes there were right.
+    /// The target was notified; its bytes were correct.
     Told(PutArrival, bool),
     Done(u32, Result<(), Error>),
 }
@@ -200,7 +200,7 @@ fn ep16_x5_a_refused_put_is_reported_to_its_origin_alone() {
             put.remote_done = world.done(number);
             world.contexts[1].put(put).expect("valid");
         }
-        // Nobody waits for this one but the fence.
+        // Only the fence waits for this one.
         let put = world.put(1, (nowhere, 40), told(3));
         world.contexts[1].put(put).expect("valid");
         let fence = Fence {
@@ -400,13 +400,13 @@ fn ep16_a_context_that_is_destroyed_ends_the_wait_for_its_counters() {
     assert!(armed.is_err(), "{armed:?}");
     let before = world.machine.allocated(0);
     drop((counter, other));
-    // Peers may still lower what bytes were to come for: it is given to nobody else.
+    // Peers may still decrement the counter: it is not reused.
     assert_eq!(world.machine.allocated(0), before, "both are kept");
 }
 
 #[test]
 fn ep16_a_target_that_hardware_tells_too_early_is_noticed() {
-    // On hardware that lets what asks for the puts overtake them the target would be told too early.
+    // On hardware where the requests overtake the puts, the target would be notified too early.
     let mut early = false;
     for seed in 1..40 {
         let world = World::new(&[0, 3], seed, Ordered::Fixed);

@@ -704,7 +704,7 @@ fn ct7_modules_use_get_and_acknowledge_as_primitives() {
     assert!(pair.contexts[0].forget_ack(third).is_some());
     pair.settle();
     assert_eq!(done.lock().len(), 2);
-    // Twice, or never asked for.
+    // Twice, or without a request.
     for cookie in [first, third] {
         pair.contexts[1].acknowledge(origin, cookie).expect("valid");
         let unknown = Error::UnknownCookie {
@@ -734,7 +734,7 @@ fn ak5_nothing_is_left_unacknowledged_when_traffic_stops() {
     assert!(pair.contexts.iter().all(Context::is_at_rest));
 }
 
-/// What a read-modify-write makes of a word.
+/// The word after a read-modify-write.
 fn reference(op: RmwOp, width: RmwWidth, word: u64, value: u64, test: Option<u64>) -> u64 {
     let mask = u64::MAX >> (64 - 8 * width.bytes());
     if test.is_some_and(|test| test & mask != word) {

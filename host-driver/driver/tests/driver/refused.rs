@@ -136,7 +136,7 @@ impl World {
         noted
     }
 
-    /// What task 0 has counted.
+    /// The counter of task 0.
     fn word(&self) -> u64 {
         let mut word = [0; 8];
         self.region.range().read(0, &mut word).expect("inside");
@@ -154,7 +154,7 @@ fn fn1_x5_refused_puts_fail_their_callbacks_and_one_fence() {
         for seed in 1..40 {
             let world = World::new(seed, &nodes, 256);
             let region = world.region.remote();
-            // What is refused stands between what is not, and nobody waits.
+            // Refused operations are posted between accepted ones, without waiting.
             world.put(1, region, world.noted("1 landed"));
             world.put(1, world.gone, world.noted("2 lost"));
             world.put(2, region, world.noted("8 other landed"));
@@ -368,7 +368,7 @@ fn x5_refused_read_modify_writes_fail_and_no_others() {
                 world.fence(1, "3 fence");
                 world.fence(2, "8 other fence");
                 world.add(1, region, fetch, world.noted("4 added"));
-                // No callback: `advance` tells.
+                // No callback: `advance` reports it.
                 world.add(1, world.gone, fetch, None);
                 let expected = [
                     ("1 added", Ok(())),
@@ -397,7 +397,7 @@ fn fn6_x5_refusals_beyond_the_log_are_reported_once_to_all() {
     for seed in 1..20 {
         let world = World::new(seed, &[0, 1, 2], 256);
         let region = world.region.remote();
-        // What is lost later is told anew.
+        // A later loss is reported again.
         for _ in 0..2 {
             // Task 0 looks at none of them before all have come: each has an entry of its own.
             for _ in 0..12 {
@@ -488,7 +488,7 @@ fn x5_a_damaged_read_modify_write_matches_no_pending_response() {
             assert!(world.machine.step());
         }
         world.machine.plant(Fault::CutRmw);
-        // The requester looks when it has been told of both.
+        // The requester looks after both reports.
         for _ in 0..1000 {
             world.machine.step();
             world.contexts[0].advance(1).expect("no error");

@@ -1,4 +1,4 @@
-//! Contexts at rest: a thread that stops advancing one holds nobody up (EP-3).
+//! Contexts at rest: a thread may stop advancing one without delaying others (EP-3).
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ fn with_ack(machine: &Double, ack: &AckConfig) -> Vec<Context<Process>> {
     contexts.expect("the double has the resources")
 }
 
-/// Task 1 acknowledges in a callback what task 0 asks it to. Gives how often that was acknowledged.
+/// Task 1 acknowledges requests of task 0 in a callback. Returns the number of acknowledgements.
 fn ask(machine: &Double, contexts: &[Context<Process>]) -> Arc<AtomicCell<u32>> {
     let answer = |context: &Context<Process>, arrival: &Arrival<'_>| {
         let posted = context.acknowledge(arrival.origin, arrival.tag);
@@ -72,10 +72,10 @@ fn ep3_ak4_a_context_with_a_held_acknowledgement_is_not_at_rest() {
     let machine = Double::new(2, 1);
     let contexts = pair(&machine);
     let acknowledged = ask(&machine, &contexts);
-    // The callback's post is carried out behind the dispatcher's iteration of the same turn.
+    // The callback's post runs after the dispatcher's iteration of the same turn.
     contexts[1].advance(1).expect("no error");
     assert!(!contexts[1].is_at_rest());
-    // A thread that never sleeps looks at completions for which nobody waits at every 16th turn.
+    // A thread that never sleeps polls untracked completions every 16 turns.
     for _ in 0..20 {
         if contexts[1].is_at_rest() {
             break;

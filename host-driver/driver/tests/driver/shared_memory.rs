@@ -356,7 +356,7 @@ fn hw7_messages_to_a_context_that_is_not_open_fail() {
         })
     };
     let results = Results::default();
-    // Eager, rendezvous and a fence: their callbacks are told.
+    // Eager, rendezvous and a fence: their callbacks run.
     for length in [10, 5000] {
         context
             .send(SendMessage {
@@ -418,7 +418,7 @@ fn hw7_fn7_a_fence_at_a_context_that_is_not_open_fails() {
     ));
 }
 
-/// What each task received from each other one, in order.
+/// Messages of each task from each other one, in order.
 type Received = BTreeMap<(u32, u32), Vec<(u32, Vec<u8>, Vec<u8>)>>;
 
 /// Random sends between tasks of two nodes, advanced in random order.

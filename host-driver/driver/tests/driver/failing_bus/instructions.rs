@@ -18,7 +18,7 @@ struct World {
     _clients: Vec<Client<Process>>,
 }
 
-/// What is posted; the second value is how many callbacks it has.
+/// Posts an instruction; returns its number of callbacks.
 type Post = fn(&World, &Log) -> Result<usize, Error>;
 
 const LENGTHS: [usize; 3] = [100, EAGER, 5000];
@@ -129,7 +129,7 @@ impl World {
     }
 }
 
-/// Posts `what` with a message behind it, refuses access `n` of node `side` meanwhile, and posts another message
+/// Posts `what`, then a message, refuses access `n` of node `side` meanwhile, and posts another message
 /// after that; says what is wrong, and whether `n` was beyond the last access.
 fn fail(change: Change, post: Post, side: usize, n: u64) -> (Option<String>, bool) {
     let world = World::new(change);

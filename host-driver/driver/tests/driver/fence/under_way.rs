@@ -1,4 +1,4 @@
-//! What a fence waits for: what may be under way before it, and nothing else.
+//! A fence waits for all operations started before it, and for no others.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -108,7 +108,7 @@ fn fn1_fn8_a_fence_takes_messages_for_what_is_under_way_alone() {
         (&[SEND], false, 4),
         (&[GET], true, 2),
         (&[GET], false, 4),
-        // Of puts nobody else tells.
+        // Only the fence reports the puts.
         (&[PUT], true, 4),
         (&[PUT], false, 4),
         (&[PUT, PUT_ACKNOWLEDGED, SEND], false, 4),
@@ -129,7 +129,7 @@ fn fn1_fn8_a_fence_ignores_gets_from_others_and_peer_messages() {
             let world = World::new(&[0, 1, 2], PLAIN, NEVER_EAGER, 1);
             packets(&world, || {
                 world.start(from, to, operation(0, kind, STRIDE));
-                // Until the data is asked for.
+                // Until the data is requested.
                 advancev(&world.contexts, 1).expect("no error");
                 while kind == SEND && world.machine.packets() < 2 {
                     world.machine.step();
@@ -146,7 +146,7 @@ fn fn1_fn8_a_fence_ignores_gets_from_others_and_peer_messages() {
 
 #[test]
 fn fn1_a_fence_that_denies_puts_is_caught() {
-    // The puts have six packets each; FENCE is behind them.
+    // The puts have six packets each; FENCE follows.
     let deny = Fault::FlipAt {
         packet: PUTS as u64 * 6,
         at: 8,
@@ -260,7 +260,7 @@ fn fn1_fn6_puts_to_several_are_kept_in_mind_until_a_fence_of_all() {
             world.fence(0, to, &[put]);
         }
     });
-    // To whom they were is not kept.
+    // Their targets are not recorded.
     assert_eq!(idle_fence(&world, 1), 4);
     assert_eq!(fence_all(), 3 * 4);
     for to in [0, 1, 2] {
@@ -315,7 +315,7 @@ fn fn3_a_fence_waits_for_data_and_acknowledgements_of_messages() {
         for id in 0..4 {
             let send = operation(id, 1, STRIDE);
             world.start(0, 1, send);
-            // The data of the one before it has landed, is under way, or has not been asked for.
+            // The data of the previous one has landed, is in flight, or has not been requested.
             go_on(&world, &mut random);
             let before: Vec<_> = (0..=id).map(|id| operation(id, 1, STRIDE)).collect();
             world.fence(0, 1, &before);
@@ -411,7 +411,7 @@ fn fn1_x5_a_refused_put_is_told_by_the_fence_behind_it_and_no_other() {
 #[test]
 fn fn1_x5_a_fence_that_failed_leaves_the_puts_before_it_to_the_next() {
     let world = World::new(&[0, 1], PLAIN, 700, 1);
-    // What the target asks for.
+    // Requests of the target.
     world.machine.plant(Fault::RefuseSync(0));
     let ends = Ends::default();
     world.start(0, 1, operation(0, PUT, STRIDE));
@@ -490,7 +490,7 @@ fn fn1_x5_a_fence_after_a_refused_message_fails() {
         context
             .send(SendMessage::new(destination, SINK, data))
             .expect("valid");
-        // Nobody is there.
+        // The target does not exist.
         while machine.packets() == 0 {
             context.advance(1).expect("no error");
             machine.step();

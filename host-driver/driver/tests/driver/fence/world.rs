@@ -67,7 +67,7 @@ pub struct Operation {
     pub length: usize,
 }
 
-/// What has happened, by (origin, target, operation).
+/// Completed operations, by (origin, target, operation).
 #[derive(Default)]
 struct Seen {
     received: BTreeSet<(u32, u32, usize)>,
@@ -218,7 +218,7 @@ impl World {
         .expect("valid");
     }
 
-    /// A check of what `operations` of `from` at `to` have left behind; returns those that are not complete.
+    /// Checks the effects of `operations` of `from` at `to`; returns the incomplete ones.
     pub fn check(
         &self,
         from: usize,
