@@ -8,7 +8,7 @@ use std::path::Path;
 const DESCRIPTION: &str = "csr/gyre.rdl";
 const BLOCK: &str = "csr/generated/gyre_csr.sv";
 
-/// What a description says of each component, by its path.
+/// Description of each component, by its path.
 type Map = BTreeMap<String, Vec<String>>;
 
 /// Compares the register map of the RTL in `tree` with the one that software was compiled with.
@@ -28,8 +28,7 @@ pub(super) fn compare(tree: &Path) -> Result<(), String> {
         .map_err(|text| format!("{}:{text}", tree.join(BLOCK).display()))
 }
 
-/// What an RDL description says of each component, by its path: its place, and its properties but names and
-/// descriptions, each in its words.
+/// Place and properties of each component of an RDL description, by its path; names and descriptions are left out.
 fn map(text: &str) -> Map {
     let mut map = BTreeMap::new();
     let mut words = words(text).into_iter();

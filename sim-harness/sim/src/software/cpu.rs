@@ -1,4 +1,4 @@
-//! What software on a node can do: memory, time, waiting; registers are in `registers.rs`.
+//! Calls of software on a node: memory, time, waiting. Registers are in `registers.rs`.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -12,11 +12,11 @@ use crate::error::ActorError;
 use crate::memory::OutsideMemory;
 use crate::topology::{MAX_DIMS, Topology};
 
-/// A node's processor as seen by the software on it. Clones are handles to the same node; whichever
-/// actor of that node makes a call is the one that spends the time.
+/// A node's processor as its software sees it. Clones are handles to the same node; the actor that makes a call spends
+/// the time.
 ///
-/// All waiting is in simulated time. An actor's time runs ahead by what it charges; before it touches
-/// registers, memory or a lock, everything that happens on its node earlier has happened.
+/// All waiting is in simulated time. An actor's time runs ahead by the time it charges; before it touches registers,
+/// memory or a lock, all earlier events of its node have happened.
 ///
 /// Actors of different nodes must share nothing through host memory that influences what they do:
 /// within a window the order of nodes is not that of time.
