@@ -1,7 +1,7 @@
 //! Bit layout of packets, descriptors, links and registers, shared between RTL and software.
 //!
 //! `rtl/pkg/gyre_pkg.sv` declares the same structs for the hardware; a test compares every field and
-//! every code with it (crate `tests/layout`). Registers come from `rtl/csr/gyre.rdl` (HW-1, X-5).
+//! every code with it (`tests/rtl`). Registers come from `rtl/csr/gyre.rdl` (HW-1, X-5).
 #![no_std]
 #![forbid(unsafe_code)]
 

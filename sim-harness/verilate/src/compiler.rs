@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::cache::files_in;
+use crate::digest::files_in;
 use crate::toolchain::Toolchain;
 use crate::{Error, workspace_root};
 
@@ -27,7 +27,7 @@ const COVERAGE_RUNTIME: &str = "verilated_cov.cpp";
 /// Optimisation of the code that runs each cycle, unless a model says otherwise.
 pub(crate) const FAST: u32 = 2;
 /// Optimisation of the code that runs once, which Verilator puts in files named `*__Slow.cpp`.
-const SLOW: u32 = 0;
+pub(crate) const SLOW: u32 = 0;
 
 /// Files from which on it pays to read their common header once: it becomes more than 100 MB.
 const PRECOMPILED_FROM: usize = 4;
@@ -39,13 +39,14 @@ const SMALL: u64 = 48 << 10;
 const GYRE_RTL_H: (&str, &str) = ("gyre_rtl.h", include_str!("../runtime/gyre_rtl.h"));
 const GYRE_RTL_CPP: (&str, &str) = ("gyre_rtl.cpp", include_str!("../runtime/gyre_rtl.cpp"));
 
-/// What the objects become part of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Linkage {
-    /// A program.
-    Static,
-    /// A shared library that shows nothing but its entry.
-    Shared,
+/// Headers that the sources of a unit share.
+pub(crate) enum Headers {
+    /// None, or sources that are few.
+    Separate,
+    /// The header that all include first: compiled once if enough sources include it.
+    Model(PathBuf),
+    /// Verilator's own, compiled before, by optimisation level.
+    Precompiled(BTreeMap<u32, PathBuf>),
 }
 
 /// Sources that are compiled alike: a model's C++, a wrapper, or the runtime.
@@ -54,8 +55,8 @@ pub(crate) struct Unit {
     pub(crate) files: Vec<PathBuf>,
     /// Where their headers are.
     pub(crate) includes: Vec<PathBuf>,
-    /// A header that all of them include first, which is read once for all.
-    pub(crate) common: Option<PathBuf>,
+    /// Headers that they share.
+    pub(crate) headers: Headers,
     /// Optimisation of the code that runs each cycle.
     pub(crate) opt_level: u32,
 }
@@ -80,7 +81,7 @@ impl Unit {
                 bytes: size(file)?,
             });
         }
-        if self.common.is_none() {
+        if matches!(self.headers, Headers::Separate) {
             return Ok(sources);
         }
         let (small, mut large): (Vec<_>, Vec<_>) = sources
@@ -107,7 +108,7 @@ impl Unit {
         Ok(Self {
             files,
             includes: vec![dir.to_owned()],
-            common: Some(dir.join(format!("{class}__pch.h"))),
+            headers: Headers::Model(dir.join(format!("{class}__pch.h"))),
             opt_level,
         })
     }
@@ -129,7 +130,7 @@ impl Compiler {
     ///
     /// # Errors
     /// [`Error::NoCompiler`] where it cannot be run.
-    pub(crate) fn find(toolchain: &Toolchain, linkage: Linkage) -> Result<Self, Error> {
+    pub(crate) fn find(toolchain: &Toolchain) -> Result<Self, Error> {
         let mut build = cc::Build::new();
         build
             .cpp(true)
@@ -139,21 +140,17 @@ impl Compiler {
             .debug(false)
             .warnings(false)
             .opt_level(FAST);
-        if env::var_os("TARGET").is_none() {
-            // Not in a build script: for this machine.
-            let target = format!("{}-unknown-linux-gnu", env::consts::ARCH);
-            build.target(&target).host(&target).out_dir(env::temp_dir());
-        }
+        // `cc` expects what cargo tells build scripts.
+        let target = format!("{}-unknown-linux-gnu", env::consts::ARCH);
+        build.target(&target).host(&target).out_dir(env::temp_dir());
         configure(&mut build, toolchain);
         build.pic(true);
         let tool = build.try_get_compiler()?;
         let mut arguments = tool.args().to_vec();
-        if linkage == Linkage::Shared {
-            arguments.push("-fvisibility=hidden".into());
-            if tool.is_like_gnu() {
-                // What is one of a kind is so in each library, not in the process.
-                arguments.push("-fno-gnu-unique".into());
-            }
+        arguments.push("-fvisibility=hidden".into());
+        if tool.is_like_gnu() {
+            // A unique symbol is so in its library, not in the process.
+            arguments.push("-fno-gnu-unique".into());
         }
         let version = tool
             .to_command()
@@ -207,7 +204,7 @@ impl Compiler {
         Ok(Unit {
             files,
             includes: vec![dir.to_owned()],
-            common: None,
+            headers: Headers::Separate,
             opt_level: FAST,
         })
     }
@@ -242,19 +239,23 @@ impl Compiler {
                     ..Task::new(&source.file, object, source.level)
                 };
                 task.includes.clone_from(&unit.includes);
-                if let Some(common) = &unit.common
-                    && count(source.level) >= PRECOMPILED_FROM
-                {
-                    let before = precompiled.entry(source.level).or_insert_with(|| {
-                        let level = source.level;
-                        let copy = out.join(format!("{number}.O{level}.h"));
-                        let mut header = Task::new(common, copy.with_extension("h.gch"), level);
-                        header.includes.clone_from(&unit.includes);
-                        header.header = true;
-                        precompile.push(header);
-                        copy
-                    });
-                    task.before = Some(before.clone());
+                match &unit.headers {
+                    Headers::Model(common) if count(source.level) >= PRECOMPILED_FROM => {
+                        let before = precompiled.entry(source.level).or_insert_with(|| {
+                            let level = source.level;
+                            let copy = out.join(format!("{number}.O{level}.h"));
+                            let mut header = Task::new(common, copy.with_extension("h.gch"), level);
+                            header.includes.clone_from(&unit.includes);
+                            header.header = true;
+                            precompile.push(header);
+                            copy
+                        });
+                        task.before = Some(before.clone());
+                    }
+                    Headers::Precompiled(headers) => {
+                        task.before = headers.get(&source.level).cloned();
+                    }
+                    Headers::Separate | Headers::Model(_) => {}
                 }
                 compile.push(task);
             }
@@ -338,6 +339,34 @@ impl Compiler {
         }
         command.arg("-o").arg(&task.object);
         self.finish(&mut command, &task.file)
+    }
+
+    /// Compiles Verilator's own header at an optimisation level: `header` is written, and beside it what the compiler takes
+    /// in its place.
+    pub(crate) fn precompile(&self, header: &Path, level: u32) -> Result<(), Error> {
+        let (common, own) = (
+            self.include.join("verilated.h"),
+            header.with_file_name(GYRE_RTL_H.0),
+        );
+        fs::write(&own, GYRE_RTL_H.1).map_err(Error::io(&own))?;
+        let text = format!(
+            "#include \"{}\"\n#include \"{}\"\n",
+            GYRE_RTL_H.0,
+            common.display()
+        );
+        fs::write(header, text).map_err(Error::io(header))?;
+        let mut compiled = header.as_os_str().to_owned();
+        compiled.push(".gch");
+        let mut task = Task::new(&common, compiled.into(), level);
+        task.header = true;
+        self.run_one(&task, header)
+    }
+
+    /// Links objects into one.
+    pub(crate) fn combine(&self, objects: &[PathBuf], combined: &Path) -> Result<(), Error> {
+        let mut command = self.command();
+        command.args(["-r", "-nostdlib", "-o"]).arg(combined);
+        self.finish(command.args(objects), combined)
     }
 
     /// Links a shared library that shows the symbol `entry` alone.
@@ -431,17 +460,13 @@ fn size(file: &Path) -> Result<u64, Error> {
     Ok(fs::metadata(file).map_err(Error::io(file))?.len())
 }
 
-/// Processes at a time: what cargo lets a build script use, else the machine's cores.
-pub(crate) fn jobs() -> usize {
-    env::var("NUM_JOBS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .or_else(|| thread::available_parallelism().ok())
-        .map_or(1, NonZero::<usize>::get)
+/// Processes at a time: the machine's cores.
+fn jobs() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 /// Sets what Verilated code and its users are compiled with, but for the optimisation level and [`GYRE_RTL_H`].
-pub(crate) fn configure(build: &mut cc::Build, toolchain: &Toolchain) {
+fn configure(build: &mut cc::Build, toolchain: &Toolchain) {
     build
         .cpp(true)
         .std("c++17")

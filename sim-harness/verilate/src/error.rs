@@ -167,10 +167,6 @@ pub enum Error {
         expected: &'static str,
     },
 
-    /// A variable that cargo sets for build scripts is missing.
-    #[error("{0} is not set; this function is for build scripts run by cargo")]
-    NotABuildScript(&'static str),
-
     /// A file could not be read or written.
     #[error("{path}: {source}")]
     Io {

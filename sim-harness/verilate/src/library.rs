@@ -5,17 +5,28 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::thread;
 
 use crate::Error;
-use crate::compiler::{Compiler, FAST, Linkage, Unit};
+use crate::compiler::{Compiler, FAST, Headers, SLOW, Unit};
+use crate::digest::Digest;
 use crate::header::{Port, read_ports};
 use crate::model::{Model, Resolved};
-use crate::root::Places;
-use crate::store::{Held, Progress, Store};
+use crate::root::{Places, absolute};
+use crate::store::{Held, Item, Progress, Store};
 use crate::toolchain::{Toolchain, locate};
 
-/// Bytes of the cache unless `GYRE_CACHE_MB` says otherwise: some dozens of models.
+/// Bytes of a cache unless `GYRE_CACHE_MB` says otherwise: some dozens of models.
 const CACHE_BYTES: u64 = 1 << 30;
+
+/// The library of an entry of the cache.
+const LIBRARY: &str = "model.so";
+/// Verilator's runtime, one object.
+const RUNTIME: &str = "runtime.o";
+/// Verilator's header; the compiled one beside it is found by its name.
+const HEADER: &str = "verilated.h";
+/// The file of every wrapper that lists the ports.
+const PORTS: &str = "gyre_ports.inc";
 
 /// What Verilator made of a model, for a check before anything is compiled.
 pub struct Generated<'a> {
@@ -40,11 +51,37 @@ impl Tools {
             return Ok(tools);
         }
         let toolchain = locate()?;
-        let compiler = Compiler::find(&toolchain, Linkage::Shared)?;
+        let compiler = Compiler::find(&toolchain)?;
         Ok(TOOLS.get_or_init(|| Tools {
             toolchain,
             compiler,
         }))
+    }
+
+    /// An item of the cache that depends on the tools alone.
+    fn get(
+        &self,
+        store: &Store,
+        name: &str,
+        file: &'static str,
+        build: impl Fn(&Path) -> Result<(), Error>,
+    ) -> Result<Held, Error> {
+        let mut digest = Digest::new();
+        self.identify(&mut digest);
+        let item = Item {
+            name,
+            key: &digest.finish(),
+            file,
+        };
+        store.get(&item, &|_| {}, build)
+    }
+
+    /// Adds all that compiled code depends on besides its sources.
+    fn identify(&self, digest: &mut Digest) {
+        digest.text(&self.toolchain.version.to_string());
+        digest.text(&self.toolchain.root.to_string_lossy());
+        digest.text(&self.compiler.identity());
+        digest.text(&processor());
     }
 }
 
@@ -57,6 +94,8 @@ pub struct Library {
     opt_level: u32,
     check: Option<Box<Check>>,
     elaboration: Option<(Model, String)>,
+    small: bool,
+    folder: Option<PathBuf>,
 }
 
 impl Library {
@@ -70,11 +109,14 @@ impl Library {
             opt_level: FAST,
             check: None,
             elaboration: None,
+            small: false,
+            folder: None,
         }
     }
 
     /// Adds C++ around the model, by file name: headers, and sources that end with `.cpp`. They find each other and the
-    /// model's headers by `#include "NAME"`.
+    /// model's headers by `#include "NAME"`. Beside them lies `gyre_ports.inc`, with a line `GYRE_PORT(name, bits, elements)`
+    /// for each port of the model.
     pub fn wrapper(mut self, files: &[(&'static str, &'static str)]) -> Self {
         let files = files.iter().map(|&(name, text)| (name, text.into()));
         self.wrapper.extend(files);
@@ -95,6 +137,14 @@ impl Library {
     /// Sets the C++ compiler's optimisation, 0 to 3.
     pub fn opt_level(mut self, level: u32) -> Self {
         self.opt_level = level;
+        self
+    }
+
+    /// Keeps the library in `folder` instead of the cache of models, from the workspace root, and compiles it as one of many
+    /// small ones there: Verilator's header is compiled once for all.
+    pub fn small_in(mut self, folder: impl AsRef<Path>) -> Self {
+        self.small = true;
+        self.folder = Some(absolute(folder.as_ref()));
         self
     }
 
@@ -126,10 +176,20 @@ impl Library {
         let tools = Tools::find()?;
         let resolved = self.model.resolve()?;
         let key = self.key(&resolved, tools)?;
-        let store = Store::open(cache_dir()?, cache_bytes()?)?;
-        store.get(&self.name, &key, progress, |part| {
-            self.build(&resolved, tools, part, progress)
+        let store = Store::open(self.folder()?, cache_bytes()?)?;
+        let item = Item {
+            name: &self.name,
+            key: &key,
+            file: LIBRARY,
+        };
+        store.get(&item, progress, |part| {
+            self.build(&resolved, tools, &store, part, progress)
         })
+    }
+
+    /// The folder of the cache.
+    fn folder(&self) -> Result<PathBuf, Error> {
+        self.folder.clone().map_or_else(cache_dir, Ok)
     }
 
     /// Whether the cache has the library.
@@ -138,7 +198,7 @@ impl Library {
     /// As [`Library::get`], but for what only a build can find.
     pub fn is_built(&self) -> Result<bool, Error> {
         let key = self.key(&self.model.resolve()?, Tools::find()?)?;
-        Ok(cache_dir()?.join(format!("{}-{key}", self.name)).exists())
+        Ok(self.folder()?.join(format!("{}-{key}", self.name)).exists())
     }
 
     /// Hash of all that the library is made from and by.
@@ -147,6 +207,7 @@ impl Library {
         digest.text(&tools.compiler.identity());
         digest.text(&processor());
         digest.text(&self.opt_level.to_string());
+        digest.text(&self.small.to_string());
         digest.text(self.entry);
         for (name, text) in &self.wrapper {
             digest.text(name);
@@ -161,10 +222,8 @@ impl Library {
     fn build(
         &self,
         resolved: &Resolved<'_>,
-        Tools {
-            toolchain,
-            compiler,
-        }: &Tools,
+        tools: &Tools,
+        store: &Store,
         part: &Path,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<(), Error> {
@@ -174,25 +233,89 @@ impl Library {
             Ok(dir)
         };
         let (generated, own, objects) = (made("verilated")?, made("wrapper")?, made("objects")?);
+        let compiler = &tools.compiler;
+        // Verilator runs on one core.
+        let (runtime, sources) = thread::scope(|scope| {
+            let runtime = scope.spawn(|| self.runtime(tools, store));
+            let sources = self.sources(resolved, tools, &generated, &own);
+            (runtime.join().expect("it does not panic"), sources)
+        });
+        let (runtime, sources) = (runtime?, sources?);
+        progress(Progress::Verilated);
+
+        let mut units = vec![Unit::of_model(
+            &generated,
+            self.model.class(),
+            self.opt_level,
+        )?];
+        let includes = vec![own.clone(), generated.clone()];
+        let mut headers = Vec::new();
+        if self.small {
+            let level = |level| Ok((level, self.header(tools, store, level)?));
+            headers = [SLOW, self.opt_level]
+                .into_iter()
+                .map(level)
+                .collect::<Result<Vec<_>, Error>>()?;
+            let by_level = headers
+                .iter()
+                .map(|(level, held)| (*level, held.library().to_owned()));
+            units[0].headers = Headers::Precompiled(by_level.collect());
+            units[0].files.extend(sources);
+            units[0].includes = includes;
+        } else {
+            units.push(Unit {
+                files: sources,
+                includes,
+                headers: Headers::Separate,
+                opt_level: self.opt_level,
+            });
+        }
+        let compiled = |done, total| progress(Progress::Compiled { done, total });
+        let mut compiled = compiler.compile(&units, &objects, &compiled)?.concat();
+        compiled.push(runtime.library().to_owned());
+        compiler.link(&compiled, self.entry, &part.join(LIBRARY))?;
+        drop(headers);
+        for dir in [generated, own, objects] {
+            fs::remove_dir_all(&dir).map_err(Error::io(&dir))?;
+        }
+        Ok(())
+    }
+
+    /// Runs Verilator and the checks, and writes the wrapper to `own`; returns its sources.
+    fn sources(
+        &self,
+        resolved: &Resolved<'_>,
+        tools: &Tools,
+        generated: &Path,
+        own: &Path,
+    ) -> Result<Vec<PathBuf>, Error> {
+        let toolchain = &tools.toolchain;
         if let Some((model, module)) = &self.elaboration {
             let file = own.join(format!("{}.sv", model.top()));
             fs::write(&file, module).map_err(Error::io(&file))?;
             let elaborated = model.clone().source(&file).resolve()?.lint(toolchain);
             elaborated.map_err(|error| refusal(error, model))?;
         }
-        resolved.verilate(toolchain, &generated)?;
+        resolved.verilate(toolchain, generated)?;
         let class = self.model.class();
+        let ports = read_ports(&generated.join(format!("{class}.h")))?;
         if let Some(check) = &self.check {
             let root = generated.join(format!("{class}___024root.h"));
             let made = Generated {
-                ports: &read_ports(&generated.join(format!("{class}.h")))?,
+                ports: &ports,
                 root_header: &fs::read_to_string(&root).map_err(Error::io(&root))?,
             };
             let tree = self.model.tree_name();
             check(&made).map_err(|text| Error::Interface(format!("{}: {text}", tree.display())))?;
         }
-        progress(Progress::Verilated);
-
+        let line = |port: &Port| {
+            format!(
+                "GYRE_PORT({}, {}, {})\n",
+                port.name, port.bits, port.elements
+            )
+        };
+        let list = own.join(PORTS);
+        fs::write(&list, ports.iter().map(line).collect::<String>()).map_err(Error::io(&list))?;
         let mut sources = Vec::new();
         for (name, text) in &self.wrapper {
             let file = own.join(name);
@@ -201,24 +324,33 @@ impl Library {
                 sources.push(file);
             }
         }
-        let wrapper = Unit {
-            files: sources,
-            includes: vec![own.clone(), generated.clone()],
-            common: None,
-            opt_level: self.opt_level,
+        Ok(sources)
+    }
+
+    /// Verilator's runtime, compiled once for all libraries of a cache.
+    fn runtime(&self, tools: &Tools, store: &Store) -> Result<Held, Error> {
+        let coverage = self.model.counts_coverage();
+        let name = if coverage {
+            "runtime_coverage"
+        } else {
+            "runtime"
         };
-        let units = [
-            Unit::of_model(&generated, class, self.opt_level)?,
-            wrapper,
-            compiler.runtime(&own, self.model.counts_coverage())?,
-        ];
-        let compiled = |done, total| progress(Progress::Compiled { done, total });
-        let compiled = compiler.compile(&units, &objects, &compiled)?;
-        compiler.link(&compiled.concat(), self.entry, &part.join("model.so"))?;
-        for dir in [generated, own, objects] {
-            fs::remove_dir_all(&dir).map_err(Error::io(&dir))?;
-        }
-        Ok(())
+        tools.get(store, name, RUNTIME, |part| {
+            let unit = tools.compiler.runtime(part, coverage)?;
+            let objects = tools.compiler.compile(&[unit], part, &|_, _| {})?.concat();
+            tools.compiler.combine(&objects, &part.join(RUNTIME))?;
+            for object in objects {
+                fs::remove_file(&object).map_err(Error::io(&object))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Verilator's header, compiled once for all small libraries of a cache.
+    fn header(&self, tools: &Tools, store: &Store, level: u32) -> Result<Held, Error> {
+        tools.get(store, &format!("header_O{level}"), HEADER, |part| {
+            tools.compiler.precompile(&part.join(HEADER), level)
+        })
     }
 }
 

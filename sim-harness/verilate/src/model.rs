@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::cache::Digest;
+use crate::digest::Digest;
 use crate::file_list::FileList;
 use crate::root::{absolute, relative};
 use crate::{Error, Toolchain, workspace_root};
@@ -27,7 +27,6 @@ pub struct Model {
     defines: Vec<(String, String)>,
     trace: bool,
     coverage: bool,
-    opt_level: Option<u32>,
     tree: Option<PathBuf>,
 }
 
@@ -48,7 +47,6 @@ impl Model {
             defines: Vec::new(),
             trace: false,
             coverage: false,
-            opt_level: None,
             tree: None,
         }
     }
@@ -113,18 +111,6 @@ impl Model {
     pub fn coverage(mut self, coverage: bool) -> Self {
         self.coverage = coverage;
         self
-    }
-
-    /// Sets the C++ compiler's optimisation, 0 to 3. Without, a model runs fast; a large one that runs few
-    /// cycles compiles in a quarter of the time with 0.
-    pub fn opt_level(mut self, level: u32) -> Self {
-        self.opt_level = Some(level);
-        self
-    }
-
-    /// The optimisation that was asked for.
-    pub(crate) fn optimisation(&self) -> Option<u32> {
-        self.opt_level
     }
 
     /// The top module.
@@ -195,13 +181,6 @@ pub(crate) struct Resolved<'a> {
 }
 
 impl Resolved<'_> {
-    /// Files and directories whose change makes the model out of date.
-    pub(crate) fn inputs(&self) -> Vec<PathBuf> {
-        let list = self.model.file_list.iter();
-        let dirs = self.library_dirs.iter().chain(&self.include_dirs);
-        list.chain(&self.sources).chain(dirs).cloned().collect()
-    }
-
     /// What a path is called in messages and generated code: the same in every checkout, and for every tree.
     fn named(&self, path: &Path) -> PathBuf {
         match self.model.tree.as_ref().map(|tree| path.strip_prefix(tree)) {

@@ -1,8 +1,8 @@
 //! The cache of compiled models, which processes share.
 //!
-//! An entry is a folder `<name>-<key>` with the library, its digest and how long it took to build; `<name>-<key>.lock`
-//! beside it says by its time when the entry was used last. Who builds an entry holds its lock alone, who uses it shares
-//! it: what is in use is never removed. The kernel gives locks of ended processes back.
+//! An entry is a folder `<name>-<key>` with one file that matters (a library, as a rule), its digest and how long it took to
+//! build; `<name>-<key>.lock` beside it says by its time when the entry was used last. A process that builds an entry holds
+//! its lock alone, those that use it share it: an entry in use is never removed. The kernel releases locks of ended processes.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -12,12 +12,10 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::Error;
-use crate::cache::digest_of;
+use crate::digest::digest_of;
 
-/// The library of an entry.
-const LIBRARY: &str = "model.so";
-/// Its SHA-256, as `sha256sum` writes it.
-const DIGEST: &str = "model.so.sha256";
+/// Extension of the file with the SHA-256 of an entry's file, as `sha256sum` writes it.
+const DIGEST: &str = "sha256";
 /// Seconds that the build took.
 const SECONDS: &str = "seconds";
 const LOCK: &str = "lock";
@@ -64,17 +62,27 @@ pub(crate) struct Store {
     needed: u64,
 }
 
+/// What is wanted of the cache.
+pub(crate) struct Item<'a> {
+    /// What it is.
+    pub(crate) name: &'a str,
+    /// Hash of all that it is made from.
+    pub(crate) key: &'a str,
+    /// The file that is made.
+    pub(crate) file: &'static str,
+}
+
 /// An entry in use: it stays until this is dropped.
 #[derive(Debug)]
 pub struct Held {
-    library: PathBuf,
+    file: PathBuf,
     _lock: File,
 }
 
 impl Held {
     /// The shared library.
     pub fn library(&self) -> &Path {
-        &self.library
+        &self.file
     }
 }
 
@@ -95,28 +103,26 @@ impl Store {
         })
     }
 
-    /// The entry `<name>-<key>`, held. What is missing, `build` makes in the folder that it is given: the library,
-    /// called `model.so`.
+    /// The entry of an item, held. A missing one is made by `build`, in the folder that it is given.
     pub(crate) fn get(
         &self,
-        name: &str,
-        key: &str,
+        item: &Item<'_>,
         progress: &(dyn Fn(Progress) + Sync),
         build: impl Fn(&Path) -> Result<(), Error>,
     ) -> Result<Held, Error> {
         let entry = Entry {
-            path: self.dir.join(format!("{name}-{key}")),
+            path: self.dir.join(format!("{}-{}", item.name, item.key)),
         };
         loop {
             let Some(lock) = entry.lock(Mode::Shared, progress)? else {
                 continue;
             };
-            if entry.is_intact()? == Some(true) {
+            if entry.is_intact(item.file)? == Some(true) {
                 let now = SystemTime::now();
                 lock.set_modified(now)
                     .map_err(Error::io(&entry.lock_path()))?;
                 return Ok(Held {
-                    library: entry.path.join(LIBRARY),
+                    file: entry.path.join(item.file),
                     _lock: lock,
                 });
             }
@@ -125,7 +131,7 @@ impl Store {
                 continue;
             };
             // Somebody may have been faster.
-            match entry.is_intact()? {
+            match entry.is_intact(item.file)? {
                 Some(true) => continue,
                 Some(false) => {
                     progress(Progress::Damaged);
@@ -133,7 +139,7 @@ impl Store {
                 }
                 None => {}
             }
-            self.build(name, &entry, progress, &build)?;
+            self.build(item, &entry, progress, &build)?;
             self.shrink(&entry)?;
             drop(lock);
             progress(Progress::Ready);
@@ -142,7 +148,7 @@ impl Store {
 
     fn build(
         &self,
-        name: &str,
+        item: &Item<'_>,
         entry: &Entry,
         progress: &(dyn Fn(Progress) + Sync),
         build: &impl Fn(&Path) -> Result<(), Error>,
@@ -156,7 +162,7 @@ impl Store {
             });
         }
         progress(Progress::Begins {
-            expected: self.expected(name)?,
+            expected: self.expected(item.name)?,
         });
         let started = Instant::now();
         // What a build that was interrupted has left: the lock says that none is under way.
@@ -167,11 +173,11 @@ impl Store {
             .create(&part)
             .map_err(Error::io(&part))?;
         let made = build(&part).and_then(|()| {
-            let library = part.join(LIBRARY);
+            let file = part.join(item.file);
             let private = Permissions::from_mode(0o600);
-            fs::set_permissions(&library, private).map_err(Error::io(&library))?;
-            let digest = format!("{}  {LIBRARY}\n", digest_of(&library)?);
-            write(&part.join(DIGEST), &digest)?;
+            fs::set_permissions(&file, private).map_err(Error::io(&file))?;
+            let digest = format!("{}  {}\n", digest_of(&file)?, item.file);
+            write(&file.with_added_extension(DIGEST), &digest)?;
             let seconds = started.elapsed().as_secs_f64();
             write(&part.join(SECONDS), &format!("{seconds:.1}\n"))?;
             fs::rename(&part, &entry.path).map_err(Error::io(&entry.path))
@@ -333,13 +339,13 @@ impl Entry {
         Ok((named.ok() == Some(held)).then_some(file))
     }
 
-    /// Whether the library is what was put there; none if there is no entry.
-    fn is_intact(&self) -> Result<Option<bool>, Error> {
+    /// Whether the file is what was put there; none if there is no entry.
+    fn is_intact(&self, file: &str) -> Result<Option<bool>, Error> {
         if !self.path.exists() {
             return Ok(None);
         }
-        let library = self.path.join(LIBRARY);
-        let noted = self.path.join(DIGEST);
+        let library = self.path.join(file);
+        let noted = library.with_added_extension(DIGEST);
         trusted(&self.path)?;
         let noted = match fs::read_to_string(&noted) {
             Ok(text) => text,
@@ -430,12 +436,21 @@ mod tests {
     use super::*;
 
     const ROOMY: u64 = 1 << 40;
+    const LIBRARY: &str = "model.so";
+
+    fn item<'a>(name: &'a str, key: &'a str) -> Item<'a> {
+        Item {
+            name,
+            key,
+            file: LIBRARY,
+        }
+    }
 
     fn quiet(_: Progress) {}
 
     fn put(store: &Store, name: &str, key: &str, text: &str) -> Held {
         let build = |part: &Path| write(&part.join(LIBRARY), text);
-        store.get(name, key, &quiet, build).expect("built")
+        store.get(&item(name, key), &quiet, build).expect("built")
     }
 
     fn store(limit: u64) -> (tempfile::TempDir, Store) {
@@ -449,7 +464,7 @@ mod tests {
         let (_dir, store) = store(ROOMY);
         let built = AtomicUsize::new(0);
         for _ in 0..2 {
-            let held = store.get("node", "k", &quiet, |part| {
+            let held = store.get(&item("node", "k"), &quiet, |part| {
                 built.fetch_add(1, Ordering::Relaxed);
                 write(&part.join(LIBRARY), "code")
             });
@@ -489,7 +504,7 @@ mod tests {
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    let held = store.get("node", "k", &notice, |part| {
+                    let held = store.get(&item("node", "k"), &notice, |part| {
                         built.fetch_add(1, Ordering::Relaxed);
                         // Others come meanwhile.
                         while waited.load(Ordering::Relaxed) < 3 {
@@ -511,7 +526,9 @@ mod tests {
             write(&part.join(LIBRARY), "half")?;
             Err(Error::Interface("no".to_owned()))
         };
-        let error = store.get("node", "k", &quiet, fails).expect_err("fails");
+        let error = store
+            .get(&item("node", "k"), &quiet, fails)
+            .expect_err("fails");
         assert_eq!(error.to_string(), "no");
         assert!(!store.dir.join("node-k").exists() && !store.dir.join("node-k.part").exists());
         // A process that was killed.
@@ -527,7 +544,7 @@ mod tests {
         let (_dir, store) = store(ROOMY);
         let library = put(&store, "node", "k", "code").library().to_owned();
         for damage in [&|| write(&library, "c0de"), &|| remove(&library), &|| {
-            remove(&library.with_file_name(DIGEST))
+            remove(&library.with_added_extension(DIGEST))
         }] as [&dyn Fn() -> Result<(), Error>; 3]
         {
             damage().expect("damaged");
@@ -537,7 +554,7 @@ mod tests {
                     seen.fetch_add(1, Ordering::Relaxed);
                 }
             };
-            let held = store.get("node", "k", &notice, |part| {
+            let held = store.get(&item("node", "k"), &notice, |part| {
                 write(&part.join(LIBRARY), "code")
             });
             let text = fs::read_to_string(held.expect("held").library());
@@ -591,7 +608,7 @@ mod tests {
         for path in [held.library(), &entry, &store.dir] {
             mode(path, 0o720);
             let again = Store::open(store.dir.clone(), ROOMY)
-                .and_then(|store| store.get("node", "k", &quiet, |_| panic!("not built")));
+                .and_then(|store| store.get(&item("node", "k"), &quiet, |_| panic!("not built")));
             let text = again.expect_err("refused").to_string();
             let expected = format!("{}: has mode 0720: expected", path.display());
             assert!(text.starts_with(&expected), "{text}");
@@ -614,7 +631,9 @@ mod tests {
             ..store
         };
         let build = |_: &Path| panic!("there is no room");
-        let error = full.get("node", "other", &quiet, build).expect_err("full");
+        let error = full
+            .get(&item("node", "other"), &quiet, build)
+            .expect_err("full");
         let text = error.to_string();
         let expected = format!("{}: ", full.dir.display());
         assert!(text.starts_with(&expected), "{text}");
@@ -624,7 +643,7 @@ mod tests {
         );
         assert!(!full.dir.join("node-other.part").exists());
         // What is there can be used.
-        full.get("node", "k", &quiet, build).expect("found");
+        full.get(&item("node", "k"), &quiet, build).expect("found");
     }
 
     #[test]

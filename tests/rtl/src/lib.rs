@@ -1,32 +1,62 @@
-//! Verilator testbenches of single RTL units, with scoreboards in Rust.
+//! Verilator testbenches of RTL units, of a node and of the flat fabric, with scoreboards in Rust.
 //!
-//! - [`Unit`] is any unit of `build/`.
+//! Units are compiled when a test asks for one, and kept in `target/units`. `node1`, of one dimension, is the smallest node.
+//!
+//! - [`Unit`] is any unit of `units`.
 //! - [`cell`] is a leaf cell beside a model of it.
 //! - [`collective`] is what collectives must give, [`tree`] a tree of collective networks under them.
 //! - [`collective_alu`] is the arithmetic of collectives as the host does it.
+//! - [`counter`] proves the build support.
 //! - [`dma`] is a few DMA engines over a network in Rust, with [`axi`] memories.
 //! - [`fabric`] is a machine of routers under raw traffic, judged by [`scoreboard`].
+//! - [`flat_fabric`] is the fabric of 2x2 nodes.
 //! - [`flow`] is what an ordered-dynamic flow must give.
+//! - [`layout_probe`] answers what the packed structs of `gyre_pkg` hold.
 //! - [`link_check`] computes the check bits of links.
+//! - [`node`] is one node with its registers and a memory.
 //! - [`routes`] follows the router's decisions through a machine and checks what they must give.
 //! - [`structs`] are the packed structs of leaf cells.
+
+/// A structure of the ports of a unit under their names in SystemVerilog, and its constructor from a unit.
+macro_rules! ports {
+    ($(#[$doc:meta])* struct $name:ident { $($port:ident),* $(,)? }) => {
+        $(#[$doc])*
+        struct $name {
+            $($port: $crate::Port),*
+        }
+
+        impl $name {
+            fn of(unit: &$crate::Unit) -> Self {
+                Self {
+                    $($port: unit.port(stringify!($port))),*
+                }
+            }
+        }
+    };
+}
 
 pub mod axi;
 pub mod cell;
 pub mod collective;
 pub mod collective_alu;
+pub mod counter;
 pub mod dma;
 pub mod dma_bench;
 pub mod dma_collective;
 pub mod fabric;
+pub mod flat_fabric;
 pub mod flow;
+pub mod layout_probe;
+mod library;
 pub mod link_check;
+pub mod node;
 pub mod packet;
 pub mod routes;
 pub mod scoreboard;
 pub mod structs;
 pub mod tree;
 mod unit;
+mod units;
 
 /// Settings of a property test: `cases` random inputs from a fixed seed, so that every run is the same.
 /// A failing input is shrunk and printed.

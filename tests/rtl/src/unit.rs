@@ -1,23 +1,122 @@
 //! Any Verilated unit behind one type: ports by name, values by element.
 
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
+use std::slice;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-#[cxx::bridge]
-mod ffi {
-    unsafe extern "C++" {
-        include!("gyre-rtl-tests/src/unit.h");
+use crate::library::{failure, load};
+use crate::units;
 
-        type Unit;
+/// A port, as `cpp/unit.cpp` describes it.
+#[repr(C)]
+struct RawPort {
+    name: *const c_char,
+    bits: usize,
+    elements: usize,
+    data: *mut u8,
+    stride: usize,
+}
 
-        fn new_unit(unit: &str, seed: i32) -> Result<UniquePtr<Unit>>;
-        fn ports(self: &Unit) -> usize;
-        fn port_name(self: &Unit, port: usize) -> String;
-        fn port_bits(self: &Unit, port: usize) -> usize;
-        fn port_elements(self: &Unit, port: usize) -> usize;
-        fn write(self: Pin<&mut Unit>, port: usize, element: usize, words: &[u32]) -> Result<()>;
-        fn read(self: &Unit, port: usize, element: usize, words: &mut [u32]) -> Result<()>;
-        fn eval(self: Pin<&mut Unit>) -> Result<()>;
-        fn state(self: &Unit) -> u64;
+/// Functions of a unit's library, as `cpp/unit.cpp` describes them.
+#[repr(C)]
+struct Entry {
+    make: extern "C" fn(i32) -> *mut c_void,
+    drop: unsafe extern "C" fn(*mut c_void),
+    ports: unsafe extern "C" fn(*mut c_void, *mut usize) -> *const RawPort,
+    eval: unsafe extern "C" fn(*mut c_void) -> *const c_char,
+    state: unsafe extern "C" fn(*mut c_void) -> u64,
+}
+
+const WRAPPER: &[(&str, &str)] = &[("unit.cpp", include_str!("../cpp/unit.cpp"))];
+
+/// The functions of the unit `name`, compiled and loaded unless they are.
+fn entry(name: &str) -> &'static Entry {
+    static LOADED: Mutex<BTreeMap<String, Arc<OnceLock<&Entry>>>> = Mutex::new(BTreeMap::new());
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    let unit = Arc::clone(loaded.entry(name.to_owned()).or_default());
+    // Other units are compiled at the same time.
+    drop(loaded);
+    unit.get_or_init(|| {
+        let library = units::library(name, "gyre_unit").wrapper(WRAPPER);
+        // SAFETY: `cpp/unit.cpp` defines this entry.
+        unsafe { load(&library, "gyre_unit") }
+    })
+}
+
+/// A unit behind its functions.
+struct Model {
+    entry: &'static Entry,
+    /// Made by `entry.make`, freed when this is dropped.
+    unit: *mut c_void,
+    /// Places of the ports in the unit: an address and bytes for each element.
+    places: Vec<(*mut u8, usize)>,
+}
+
+impl Model {
+    /// A new unit with the names and kinds of its ports.
+    fn new(name: &str, seed: i32) -> (Self, Vec<String>, Vec<Port>) {
+        let entry = entry(name);
+        let unit = (entry.make)(seed);
+        let mut count = 0;
+        // SAFETY: `unit` is one of this library; the array has `count` elements and lives as long as the unit.
+        let raw = unsafe { slice::from_raw_parts((entry.ports)(unit, &raw mut count), count) };
+        let names = raw.iter().map(|port| {
+            // SAFETY: names are string literals.
+            let name = unsafe { CStr::from_ptr(port.name) };
+            name.to_string_lossy().into_owned()
+        });
+        let ports = raw.iter().enumerate().map(|(index, port)| Port {
+            index,
+            bits: port.bits,
+            elements: port.elements,
+        });
+        let model = Self {
+            entry,
+            unit,
+            places: raw.iter().map(|port| (port.data, port.stride)).collect(),
+        };
+        (model, names.collect(), ports.collect())
+    }
+
+    /// Bytes of an element of a port, and their address.
+    fn place(&self, port: Port, element: usize) -> (*mut u8, usize) {
+        assert!(element < port.elements, "element {element} of {port:?}");
+        let (data, stride) = self.places[port.index];
+        // SAFETY: a port has as many elements of `stride` bytes one behind the other.
+        (unsafe { data.add(element * stride) }, stride)
+    }
+
+    fn write(&mut self, port: Port, element: usize, words: &[u32; MAX_WORDS]) {
+        let (to, bytes) = self.place(port, element);
+        assert!(bytes <= size_of_val(words), "{port:?}");
+        // SAFETY: `to` has `bytes` bytes, and so has `words`. Nothing else refers to the unit's ports.
+        unsafe { to.copy_from(words.as_ptr().cast(), bytes) };
+    }
+
+    fn read(&self, port: Port, element: usize, words: &mut [u32; MAX_WORDS]) {
+        let (from, bytes) = self.place(port, element);
+        assert!(bytes <= size_of_val(words), "{port:?}");
+        // SAFETY: as in `write`.
+        unsafe { from.copy_to(words.as_mut_ptr().cast(), bytes) };
+    }
+
+    fn eval(&mut self) -> Result<(), String> {
+        // SAFETY: the unit is one of this library; the text lives until the next call.
+        unsafe { failure((self.entry.eval)(self.unit)) }.map_or(Ok(()), Err)
+    }
+
+    fn state(&self) -> u64 {
+        // SAFETY: the unit is one of this library.
+        unsafe { (self.entry.state)(self.unit) }
+    }
+}
+
+impl Drop for Model {
+    fn drop(&mut self) {
+        // SAFETY: the unit is one of this library and used no more.
+        unsafe { (self.entry.drop)(self.unit) };
     }
 }
 
@@ -53,7 +152,7 @@ pub struct Failure {
 
 /// A Verilated unit. Misuse by a test (a port that does not exist, a value too wide) panics.
 pub struct Unit {
-    model: cxx::UniquePtr<ffi::Unit>,
+    model: Model,
     name: String,
     names: Vec<String>,
     ports: Vec<Port>,
@@ -70,26 +169,13 @@ impl fmt::Debug for Unit {
 }
 
 impl Unit {
-    /// The unit `name` of `build/`, in reset for two cycles, all inputs zero. Registers and
+    /// The unit `name` of [`units`], in reset for two cycles, all inputs zero. Registers and
     /// memories without reset hold noise of `seed`.
     ///
     /// # Panics
     /// If there is no such unit or it fails in reset.
     pub fn new(name: &str, seed: u32) -> Self {
-        let model = match ffi::new_unit(name, (seed >> 1) as i32 | 1) {
-            Ok(model) => model,
-            Err(error) => panic!("{error}"),
-        };
-        let names: Vec<String> = (0..model.ports())
-            .map(|port| model.port_name(port))
-            .collect();
-        let ports: Vec<Port> = (0..model.ports())
-            .map(|index| Port {
-                index,
-                bits: model.port_bits(index),
-                elements: model.port_elements(index),
-            })
-            .collect();
+        let (model, names, ports) = Model::new(name, (seed >> 1) as i32 | 1);
         let find = |wanted: &str| {
             names
                 .iter()
@@ -176,33 +262,27 @@ impl Unit {
             "{}: {words:x?} does not fit into {} ({} bits)",
             self.name, self.names[port.index], port.bits
         );
-        let written = self
-            .model
-            .pin_mut()
-            .write(port.index, element, &full[..port.words()]);
-        if let Err(error) = written {
-            panic!("{}: {error}", self.name);
-        }
+        self.model.write(port, element, &full);
     }
 
     /// The low 64 bits of an element.
     pub fn get(&self, port: Port, element: usize) -> u64 {
         let mut words = [0; MAX_WORDS];
-        self.read(port, element, &mut words);
+        self.model.read(port, element, &mut words);
         u64::from(words[0]) | u64::from(words[1]) << 32
     }
 
     /// An element as little-endian 32-bit words, as many as its bits need.
     pub fn get_wide(&self, port: Port, element: usize) -> Vec<u32> {
         let mut words = [0; MAX_WORDS];
-        self.read(port, element, &mut words);
+        self.model.read(port, element, &mut words);
         words[..port.bits.div_ceil(32)].to_vec()
     }
 
     /// The low 128 bits of an element.
     pub fn get_u128(&self, port: Port, element: usize) -> u128 {
         let mut words = [0; MAX_WORDS];
-        self.read(port, element, &mut words);
+        self.model.read(port, element, &mut words);
         (0..4)
             .rev()
             .fold(0, |value, i| value << 32 | u128::from(words[i]))
@@ -214,15 +294,6 @@ impl Unit {
         self.set_wide(port, element, &words[..port.words().min(4)]);
     }
 
-    fn read(&self, port: Port, element: usize, words: &mut [u32; MAX_WORDS]) {
-        if let Err(error) = self
-            .model
-            .read(port.index, element, &mut words[..port.words()])
-        {
-            panic!("{}: {error}", self.name);
-        }
-    }
-
     /// Lets combinational outputs follow the inputs.
     ///
     /// # Errors
@@ -231,10 +302,10 @@ impl Unit {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
-        self.model.pin_mut().eval().map_err(|error| {
+        self.model.eval().map_err(|text| {
             let failure = Failure {
                 cycle: self.cycle,
-                text: error.what().to_owned(),
+                text,
             };
             self.failure = Some(failure.clone());
             failure
