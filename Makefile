@@ -44,7 +44,7 @@ build: setup-verilator
 	@mkdir -p target/release/libfabric
 	@ln -sfn ../libgyre_fi.so target/release/libfabric/libgyre-fi.so
 
-# Verilator, PeakRDL and pyosys into .tools/.
+# Verilator, PeakRDL, pyosys and pyslang into .tools/.
 setup:
 	@tools/setup.sh
 
@@ -61,7 +61,7 @@ setup-formal:
 	@tools/setup.sh formal
 
 # Every Verilator warning on the node in 1 to 5 dimensions and on the flat fabric; circles of imports in Rust.
-lint: setup-verilator
+lint: setup
 	tools/lint.sh
 	tools/import_circles.py
 	tools/prose.py

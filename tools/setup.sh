@@ -2,7 +2,7 @@
 # Installs the project's tools into .tools/, which git ignores; nothing goes into the system.
 #
 #   tools/setup.sh verilator   Verilator alone: all that a build or a run needs
-#   tools/setup.sh python      PeakRDL and pyosys: register generation and synthesis checks
+#   tools/setup.sh python      PeakRDL, pyosys, pyslang: register generation, synthesis checks, lint
 #   tools/setup.sh formal      tools of the proofs: the solver, its driver and pyosys
 #   tools/setup.sh mpi         MPICH and MPI for Python, its sources, Open MPI, and NetPIPE where there are packages of Debian
 #   tools/setup.sh see         Python packages of the tests with outside programs; see tools/see.sh
