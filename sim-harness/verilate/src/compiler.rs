@@ -21,7 +21,7 @@ const RUNTIME: [&str; 3] = [
     "verilated_threads.cpp",
     "verilated_vcd_c.cpp",
 ];
-/// What models that count coverage need besides.
+/// Added for models that count coverage.
 const COVERAGE_RUNTIME: &str = "verilated_cov.cpp";
 
 /// Optimisation of the code that runs each cycle, unless a model says otherwise.
@@ -61,7 +61,7 @@ pub(crate) struct Unit {
     pub(crate) opt_level: u32,
 }
 
-/// What the compiler reads at once.
+/// A file for one run of the compiler.
 struct Source {
     file: PathBuf,
     level: u32,
@@ -101,7 +101,7 @@ impl Unit {
         Ok(large)
     }
 
-    /// That of the model whose C++ Verilator wrote to `dir`, by the name of its class.
+    /// Unit of the model whose C++ Verilator wrote to `dir`, by the name of its class.
     pub(crate) fn of_model(dir: &Path, class: &str, opt_level: u32) -> Result<Self, Error> {
         let mut files = files_in(dir)?;
         files.retain(|file| file.extension().is_some_and(|ext| ext == "cpp"));

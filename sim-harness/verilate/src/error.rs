@@ -20,7 +20,7 @@ pub enum Error {
     BadProgram {
         /// The variable's value.
         program: String,
-        /// What is wrong with it.
+        /// Its fault.
         problem: String,
     },
 
@@ -73,7 +73,7 @@ pub enum Error {
         top: String,
         /// How the process ended.
         status: String,
-        /// What it printed.
+        /// Its output.
         output: String,
     },
 
@@ -101,7 +101,7 @@ pub enum Error {
     NoCompiler {
         /// The program.
         program: PathBuf,
-        /// What the system said.
+        /// Message of the system.
         source: io::Error,
     },
 
@@ -112,7 +112,7 @@ pub enum Error {
         file: PathBuf,
         /// How the compiler ended.
         status: String,
-        /// What it printed.
+        /// Its output.
         output: String,
     },
 
@@ -138,7 +138,7 @@ pub enum Error {
     Untrusted {
         /// Folder or file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Its fault.
         problem: String,
     },
 
@@ -163,7 +163,7 @@ pub enum Error {
         variable: &'static str,
         /// Its value.
         value: String,
-        /// What would have been right.
+        /// Values that are valid.
         expected: &'static str,
     },
 
@@ -172,7 +172,7 @@ pub enum Error {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// Message of the system.
         source: io::Error,
     },
 }

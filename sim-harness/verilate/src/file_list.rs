@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Error;
 
-/// What a command file (`rtl/gyre.f`) names, as absolute paths.
+/// Absolute paths that a command file (`rtl/gyre.f`) names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileList {
     /// Source files, in order.

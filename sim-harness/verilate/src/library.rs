@@ -28,7 +28,7 @@ const HEADER: &str = "verilated.h";
 /// The file of every wrapper that lists the ports.
 const PORTS: &str = "gyre_ports.inc";
 
-/// What Verilator made of a model, for a check before anything is compiled.
+/// C++ of a model, for a check before anything is compiled.
 pub struct Generated<'a> {
     /// Ports of the top module.
     pub ports: &'a [Port],
@@ -148,7 +148,7 @@ impl Library {
         self
     }
 
-    /// Has what Verilator made looked at: an error is the reason to refuse the RTL.
+    /// Checks the generated C++; an error is the reason to refuse the RTL.
     pub fn check_model(
         mut self,
         check: impl Fn(&Generated<'_>) -> Result<(), String> + Send + Sync + 'static,
@@ -354,7 +354,7 @@ impl Library {
     }
 }
 
-/// What a check's own `$error` says, of the tree that it is about; any other error as it is.
+/// The text of a check's own `$error`, with its tree; any other error as it is.
 fn refusal(error: Error, model: &Model) -> Error {
     let said = match &error {
         Error::Verilator { output, .. } => output.lines().find_map(|line| {

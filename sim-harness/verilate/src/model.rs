@@ -181,7 +181,7 @@ pub(crate) struct Resolved<'a> {
 }
 
 impl Resolved<'_> {
-    /// What a path is called in messages and generated code: the same in every checkout, and for every tree.
+    /// Name of a path in messages and generated code: the same in every checkout, and for every tree.
     fn named(&self, path: &Path) -> PathBuf {
         match self.model.tree.as_ref().map(|tree| path.strip_prefix(tree)) {
             Some(Ok(inside)) => Path::new(TREE).join(inside),
@@ -238,7 +238,7 @@ impl Resolved<'_> {
         arguments
     }
 
-    /// Those that make C++ of it, but for the output directory.
+    /// Arguments that make C++ of it, without the output directory.
     fn generate() -> [&'static str; 4] {
         ["--cc", "-O3", "--output-split", SPLIT]
     }
@@ -356,7 +356,7 @@ mod tests {
     use super::*;
     use crate::locate;
 
-    /// What Verilator says of the node with one parameter set.
+    /// Runs Verilator on the node with one parameter set.
     fn verilate_node(name: &str, value: u32) -> Result<(), Error> {
         let model = Model::new("gyre_node")
             .file_list("rtl/gyre.f")

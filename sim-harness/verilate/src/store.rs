@@ -28,7 +28,7 @@ const BUILD_MB: u64 = 400;
 const LOOKS: usize = 20;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
-/// What somebody who waits for a model wants to know.
+/// Progress of a build, for a caller that waits for the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Progress {
     /// Another process builds it.
@@ -62,9 +62,9 @@ pub(crate) struct Store {
     needed: u64,
 }
 
-/// What is wanted of the cache.
+/// A request to the cache.
 pub(crate) struct Item<'a> {
-    /// What it is.
+    /// Name of the entry.
     pub(crate) name: &'a str,
     /// Hash of all that it is made from.
     pub(crate) key: &'a str,

@@ -7,7 +7,7 @@ use fastrand::Rng;
 
 use crate::Unit;
 
-/// What a bench found: nothing, or the first difference as text.
+/// Result of a bench: success, or the first difference as text.
 pub type Verdict = Result<(), String>;
 
 /// A packed struct of the RTL: its fields with their bits, 64 at most, the uppermost first. Fields of structs inside it

@@ -112,7 +112,7 @@ impl Route {
 pub struct Operation {
     /// Class route.
     pub route: usize,
-    /// What the nodes do.
+    /// Operation on the contributions.
     pub op: CollOp,
     /// Elements.
     pub dtype: CollType,
@@ -182,7 +182,7 @@ pub fn flits(bytes: &[u8], flit_bytes: usize, id: u32) -> Vec<Flit> {
         .collect()
 }
 
-/// What comes of packets of `route`'s members that are to be combined, in tree order.
+/// Result of combining the packets of `route`'s members, in tree order.
 pub fn result(route: &Route, operation: &Operation, packets: &BTreeMap<usize, Vec<u8>>) -> Vec<u8> {
     route.fold(route.root, &|node| packets[&node].clone(), &|mut a, b| {
         for at in (HEADER_BYTES..a.len()).step_by(8) {
@@ -261,7 +261,7 @@ struct Expected {
     missing: BTreeSet<usize>,
 }
 
-/// What is under way. Packets of one sender, route and class arrive in their order, all members see those that
+/// Collectives under way. Packets of one sender, route and class arrive in their order, all members see those that
 /// go to all in the same order, and every member gets every packet once.
 #[derive(Debug, Default)]
 pub struct Book {

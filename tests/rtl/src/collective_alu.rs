@@ -1,4 +1,4 @@
-//! What the collective ALU must give (HW-5), computed by the host, and operands that reach its corners.
+//! Reference of the collective ALU (HW-5), computed by the host, and operands that reach its corners.
 
 use fastrand::Rng;
 use gyre_layout::{CollOp, CollType};

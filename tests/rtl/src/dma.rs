@@ -70,7 +70,7 @@ pub enum Trouble {
     /// A breach of the rules of the injection paths.
     #[error("cycle {0}: engine {1}: {2}")]
     Injection(u64, usize, String),
-    /// What arrived is not what was sent.
+    /// Arrived data differs from sent data.
     #[error("cycle {0}: {1}")]
     Wrong(u64, String),
     /// Something that should happen does not.
@@ -213,7 +213,7 @@ pub struct Engine {
 /// How a machine is made.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// What the engines are.
+    /// Parameters of the engines.
     pub model: Model,
     /// How many of them, and their coordinates.
     pub shape: Shape,
@@ -247,7 +247,7 @@ pub struct Machine {
     pub coll_to: [Option<usize>; ROUTES],
 }
 
-/// What is wrong with the form of a packet, if anything: its class, its number of flits, bytes that pad.
+/// Fault in the form of a packet, if any: its class, its number of flits, padding.
 fn bad_packet(bytes: &[u8], class: usize) -> Option<String> {
     // Class: header bits 31:30. Length: header bits 77:68.
     let vclass = usize::from(bytes[3] >> 6);

@@ -140,7 +140,7 @@ struct Landing {
 /// How a bench is made.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// What the engines are.
+    /// Parameters of the engines.
     pub model: Model,
     /// How many of them, and their coordinates.
     pub shape: Shape,
@@ -171,13 +171,13 @@ pub struct Bench {
     pub machine: Machine,
     /// Bytes of each ring.
     ring: u64,
-    /// What [`SOURCE`] holds, by engine.
+    /// Content of [`SOURCE`], by engine.
     sources: Vec<Vec<u8>>,
     /// Descriptors not posted yet, by engine and FIFO.
     waiting: Vec<Vec<VecDeque<[u8; DESCRIPTOR_BYTES]>>>,
     /// Descriptors posted, by engine and FIFO.
     posted: Vec<Vec<u64>>,
-    /// Those of them that software skipped.
+    /// Numbers of the ones that software skipped.
     skipped: Vec<Vec<u64>>,
     /// Reception FIFOs that software leaves alone.
     ignored: Vec<(usize, usize)>,

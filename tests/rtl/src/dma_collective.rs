@@ -70,7 +70,7 @@ impl Ports {
     }
 }
 
-/// What lies between an engine and the collective network.
+/// Wires between an engine and the collective network.
 #[derive(Default)]
 pub(crate) struct Attachment {
     injected: [VecDeque<Flit>; ROUTES],

@@ -12,7 +12,7 @@ use crate::{Failure, Port, Unit};
 /// Virtual-channel classes.
 pub const CLASSES: usize = 4;
 
-/// What a link carries in one cycle: `link_word_t`, data, debug id.
+/// Word on a link in one cycle: `link_word_t`, data, debug id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Word {
     /// Bits of `link_word_t`.
@@ -210,7 +210,7 @@ pub struct Fabric {
     /// Link ports of a node.
     p: usize,
     nodes: Vec<Node>,
-    /// What is on each wire, by sending node and port; the front arrives next.
+    /// Words on each wire, by sending node and port; the front arrives next.
     wires: Vec<Vec<VecDeque<Word>>>,
     /// Receiving node of each wire.
     targets: Vec<Vec<Option<usize>>>,
@@ -232,13 +232,13 @@ pub struct Fabric {
     pub wire_tap: Option<WireTap>,
     /// Sees, and may change, what leaves the machine.
     pub eject_tap: Option<EjectTap>,
-    /// What was sent and must arrive.
+    /// Packets sent, to be matched with arrivals.
     pub scoreboard: Scoreboard,
     /// Errors reported so far.
     pub reports: Vec<Report>,
     /// Flits that were on links.
     link_flits: u64,
-    /// Those that the performance outputs told of, with the right virtual channel.
+    /// Flits that the performance outputs reported, with the right virtual channel.
     counted_flits: u64,
     /// Cycles in which a flit waited for credit, summed over the outputs.
     pub stalls: u64,
@@ -506,7 +506,7 @@ impl Fabric {
         Ok(())
     }
 
-    /// What arrives on the links of a node.
+    /// Drives the link inputs of a node.
     fn inputs_from_links(&mut self, node: usize) {
         for port in 0..self.p {
             let Some(peer) = self.targets[node][port] else {
@@ -620,7 +620,7 @@ impl Fabric {
         }
     }
 
-    /// What a node puts on its links, the credits it returns and the errors it reports.
+    /// Takes a node's link outputs, returned credits and reported errors.
     fn outputs(&mut self, index: usize) -> Result<(), Trouble> {
         let node = &mut self.nodes[index];
         let unit = &node.unit;

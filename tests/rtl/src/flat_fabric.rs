@@ -62,7 +62,7 @@ pub const MESH: [bool; 2] = [false, true];
 /// Latency of its links, cycles.
 pub const LINK_LATENCY: u64 = 4;
 
-/// What a node did on its links, memory and register ports, interrupt and wake-up outputs.
+/// Output of a node on its links, memory and register ports, interrupt or wake-up outputs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Output {
     /// Cycle.

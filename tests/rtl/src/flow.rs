@@ -57,18 +57,18 @@ pub const MODELS: [Model; 3] = [
     },
 ];
 
-/// What went wrong.
+/// Failures.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
     /// An assertion of the RTL.
     #[error("{0}")]
     Assertion(#[from] Failure),
-    /// What came out is not what had to.
+    /// The output differs from the expected one.
     #[error("cycle {0}: {1}")]
     Wrong(u64, String),
 }
 
-/// What is wrong with a request packet when it arrives.
+/// Damage to a request packet on arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
     /// Its tail is marked.
@@ -92,7 +92,7 @@ pub struct Faults {
     pub intruders: f64,
 }
 
-/// What must come out of a packet.
+/// Expected result of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Outcome {
     /// These bytes.
@@ -246,7 +246,7 @@ impl Bench {
         Ok(bench)
     }
 
-    /// What opens flow `f`.
+    /// Control value that opens flow `f`.
     pub fn ctrl(&self, f: usize) -> u64 {
         use flow_target::ctrl;
         let src = self.flows[f].src.pack().expect("a node of the machine");

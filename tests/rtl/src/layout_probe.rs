@@ -1,9 +1,9 @@
-//! What the packed structs and enumerations of `gyre_pkg` hold, asked from Verilated SystemVerilog
+//! Reads packed structs and enumerations of `gyre_pkg` in Verilated SystemVerilog
 //! (`rtl/pkg/layout_probe.sv`).
 
 use crate::Unit;
 
-/// What the probe can be asked for; the order is that of `struct_i` in SystemVerilog.
+/// Structs and enumerations of the probe, in the order of `struct_i` in SystemVerilog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Fields of `header_t`.

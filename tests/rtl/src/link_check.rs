@@ -13,7 +13,7 @@ pub fn crc_byte(mut crc: u32, byte: u8) -> u32 {
     crc
 }
 
-/// What a flit carries of a CRC: its bytes, folded into one.
+/// CRC bits in a flit: the CRC's bytes, folded into one.
 pub fn fold(crc: u32) -> u8 {
     crc.to_le_bytes().into_iter().fold(0, |a, b| a ^ b)
 }

@@ -170,7 +170,7 @@ pub fn words(bytes: &[u8]) -> [u32; MAX_FLIT_WORDS] {
     words
 }
 
-/// What came out of a queue of flits.
+/// A packet taken from a queue of flits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
     /// Debug id of the head.

@@ -113,7 +113,7 @@ impl Shape {
     }
 }
 
-/// What a node is set to do, besides its place in the machine.
+/// Settings of a node besides its place in the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeSettings {
     /// Ports whose links are enabled, a bit each.
@@ -165,7 +165,7 @@ pub fn reference_route(shape: &Shape, src: &Place, dst: &Place) -> Vec<u8> {
     ports
 }
 
-/// What a router decides for a packet.
+/// Decision of a router for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// Output port, [`LOCAL_PORT`] or [`NO_PORT`].

@@ -1,4 +1,4 @@
-//! What was sent and what must come of it: every packet once, in order, whole, at its destination.
+//! Matches arrivals with sent packets: every packet once, in order, whole, at its destination.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

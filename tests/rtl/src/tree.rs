@@ -47,10 +47,10 @@ pub struct Tree {
     config: Config,
     ports: Ports,
     nodes: Vec<Node>,
-    /// What is on each wire, by sending node and port; the front arrives next.
+    /// Words on each wire, by sending node and port; the front arrives next.
     wires: Vec<[VecDeque<Wire>; PORTS]>,
     routes: BTreeMap<usize, Route>,
-    /// What must come out.
+    /// Expected results.
     pub book: Book,
     /// Probability that a node with something to inject does so in a cycle.
     pub inject: f64,
@@ -433,7 +433,7 @@ impl Tree {
         Ok(())
     }
 
-    /// What a node puts on its links, the credits it returns, what it reports and whom it lets go.
+    /// Takes a node's link outputs, returned credits, reports and barrier releases.
     fn outputs(&mut self, index: usize) {
         let node = &mut self.nodes[index];
         let unit = &node.unit;

@@ -26,7 +26,7 @@ struct Spec {
     parameters: &'static [(&'static str, u32)],
     /// Folders of `rtl/` that it is made of; a change elsewhere does not rebuild it.
     folders: &'static [&'static str],
-    /// What is wrong with it on purpose.
+    /// Faults planted in it.
     faults: &'static [Fault],
 }
 
@@ -37,7 +37,7 @@ struct Fault {
     file: &'static str,
     /// Text that stands there exactly once.
     text: &'static str,
-    /// What stands in its place.
+    /// Text that replaces it.
     instead: &'static str,
 }
 

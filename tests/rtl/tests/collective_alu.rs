@@ -25,7 +25,7 @@ struct Flit {
     data: [Vec<u64>; 3],
 }
 
-/// What comes out for a flit.
+/// Expected output for a flit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Output {
     payload: bool,

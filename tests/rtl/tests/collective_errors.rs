@@ -198,7 +198,7 @@ fn hw5_malformed_packets_are_dropped_and_reported() {
     }
 }
 
-/// What breaks in the middle of traffic.
+/// Outage in the middle of traffic.
 #[derive(Clone, Copy, Debug)]
 enum Outage {
     /// A node is reset alone.

@@ -13,7 +13,7 @@ const PORTS: usize = 3;
 /// Counters: fewer than, as many as, and more than the unit's four entries are in work in turn.
 const WORDS: [u64; 6] = [0x1000, 0x1008, 0x1038, 0x1040, 0x2000, 0x2010];
 
-/// What came for a word and is not taken from it, in order.
+/// Requests for a word that are not applied yet, in order.
 #[derive(Clone, Debug)]
 enum Due {
     /// Bytes, and whether by the last port.
@@ -21,13 +21,13 @@ enum Due {
     Rmw(Record),
 }
 
-/// What is done to a word between its read and the answer to its write.
+/// Changes to a word between its read and the answer to its write.
 #[derive(Clone, Debug)]
 struct Work {
     addr: u64,
     value: u64,
     strobes: u64,
-    /// What the read-modify-write found.
+    /// Value that the read-modify-write found.
     rmw: Option<u64>,
     last: bool,
     /// Reason that is known before the write.

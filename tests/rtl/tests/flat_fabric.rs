@@ -18,7 +18,7 @@ use gyre_sim::{Machine, MachineConfig, MemoryConfig, NodeInput, RunReport};
 const STALL_PERCENT: u8 = 10;
 const SEED: u64 = 3;
 
-/// What went into a machine of single nodes and what came out of each.
+/// Inputs of a machine of single nodes, and outputs of each node.
 struct Recording {
     inputs: Vec<NodeInput>,
     outputs: Vec<Vec<Output>>,

@@ -467,7 +467,7 @@ fn rmw_packet(shape: &Shape) -> Vec<Flit> {
     packet.flits(DMA3.flit_bytes)
 }
 
-/// What comes behind puts.
+/// Descriptor behind puts.
 #[derive(Clone, Copy, PartialEq)]
 enum Behind {
     Message,
@@ -1031,7 +1031,7 @@ fn hw1_drain_lets_nothing_new_start_and_finishes_what_has_begun() {
     ok(bench.finish(50_000));
 }
 
-/// What the bench says of random messages whose flits pass through `fault`, applied to one flit.
+/// Verdict of the bench on random messages, with `fault` applied to one flit.
 fn judged(at: usize, mut fault: impl FnMut(&Flit) -> Vec<Flit> + 'static) -> Result<(), Trouble> {
     let mut bench = bench(2, 60);
     for _ in 0..4 {

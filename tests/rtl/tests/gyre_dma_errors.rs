@@ -1,4 +1,4 @@
-//! What DMA engines do with bad descriptors, bad packets, refused memory accesses and refused register
+//! DMA engines with bad descriptors, bad packets, refused memory accesses and refused register
 //! writes (HW-1): reported once with its reason, contained, and the engine goes on.
 
 use gyre_layout::{

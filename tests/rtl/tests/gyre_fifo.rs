@@ -13,7 +13,7 @@ const FIFOS: [(&str, usize); 5] = [
     ("fifo64", 64),
 ];
 
-/// What is asked of a FIFO in one cycle.
+/// Requests to a FIFO in one cycle.
 #[derive(Clone, Copy, Debug)]
 struct Ask {
     push: Option<u128>,

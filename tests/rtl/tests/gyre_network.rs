@@ -759,7 +759,7 @@ fn hw3_packet_for_a_node_outside_the_machine_is_discarded_and_reported() {
         .unwrap_or_else(|trouble| panic!("{trouble}"));
 }
 
-/// What a scoreboard says of traffic whose flits pass through `tap` on their way out.
+/// Verdict of a scoreboard on traffic whose outgoing flits pass through `tap`.
 fn judged(tap: impl FnMut(&Flit) -> Vec<Flit> + 'static) -> Result<(), Trouble> {
     let mut fabric = machine(config(&[(3, RING)], 1, 4));
     random_packets(&mut fabric, 30);

@@ -139,7 +139,7 @@ impl Fifo {
     }
 }
 
-/// What halts a FIFO.
+/// Reasons for a FIFO to halt.
 #[derive(Clone, Copy, PartialEq)]
 enum Halt {
     Path,

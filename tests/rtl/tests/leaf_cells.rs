@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use fastrand::Rng;
 use gyre_rtl_tests::cell::{Cell, Verdict, chance, with_and_without_fault};
 
-/// What a slave of the arbiter took and has not answered, and the register bus's answer.
+/// Access that a slave of the arbiter took and has not answered, and the register bus's answer.
 #[derive(Default)]
 struct Slave {
     aw: VecDeque<u64>,

@@ -18,7 +18,7 @@ const RESET: u64 = 0;
 const INIT: u64 = 1;
 const UP: u64 = 3;
 
-/// What a wire carries: control word, data, debug id.
+/// Values on a wire: control word, data, debug id.
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
     ctl: u64,
@@ -296,7 +296,7 @@ impl Pair {
         }
     }
 
-    /// What the settled outputs of an end hand over.
+    /// Takes the settled outputs of an end.
     fn before_edge(&mut self, index: usize) {
         let ports = &self.ports;
         let unit = &self.ends[index].unit;

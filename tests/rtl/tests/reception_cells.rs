@@ -112,7 +112,7 @@ fn rx_buffer(cell: &mut Cell, random: &mut Rng) -> Verdict {
     Ok(())
 }
 
-/// What a path refuses a header for, by the header alone.
+/// Reason for which a path refuses a header, by the header alone.
 fn refusal(class: VClass, collective: bool, links: bool, hdr: &Record, here: u64) -> ErrorReason {
     let is = |kind: Kind| hdr["kind"] == u64::from(u8::from(kind));
     let flag = |name: &str| hdr[name] != 0;

@@ -263,7 +263,7 @@ const PATHS: usize = 5;
 const COLLECTIVE: usize = 3;
 const PASSED: u32 = 4;
 
-/// What the resolver says to a response.
+/// Answer of the resolver to a response.
 fn place_of_put(
     req: &Record,
     slot: &Record,

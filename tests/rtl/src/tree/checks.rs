@@ -1,4 +1,4 @@
-//! What must hold when nothing is left to do.
+//! Checks of a network that has nothing left to do.
 
 use std::collections::VecDeque;
 

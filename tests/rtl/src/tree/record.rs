@@ -24,7 +24,7 @@ pub struct Config {
     pub seed: u64,
 }
 
-/// What a link carries in one cycle: word and barrier wires.
+/// Word and barrier wires of a link in one cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wire {
     /// The link.
