@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn parameter_refused_at_elaboration_stops_the_build_with_its_message() {
+    fn refused_parameter_stops_the_build_with_its_message() {
         // One by $error, one by $fatal.
         for (name, value, message) in [
             ("NDim", 6, "gyre_node: NDim must be 1 to 5"),

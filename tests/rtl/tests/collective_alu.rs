@@ -295,17 +295,17 @@ fn mixed_stream(mut bench: Bench, packets: usize) {
 }
 
 #[test]
-fn hw5_packets_of_any_operation_follow_each_other_in_flits_of_8_bytes() {
+fn hw5_operations_follow_each_other_in_flits_of_8_bytes() {
     mixed_stream(Bench::new(8), 12_000);
 }
 
 #[test]
-fn hw5_packets_of_any_operation_follow_each_other_in_flits_of_16_bytes() {
+fn hw5_operations_follow_each_other_in_flits_of_16_bytes() {
     mixed_stream(Bench::new(16), 12_000);
 }
 
 #[test]
-fn hw5_packets_of_any_operation_follow_each_other_in_flits_of_32_bytes() {
+fn hw5_operations_follow_each_other_in_flits_of_32_bytes() {
     mixed_stream(Bench::new(32), 12_000);
 }
 

@@ -91,7 +91,7 @@ fn pass(
 proptest! {
     #![proptest_config(cases(40))]
     #[test]
-    fn hw5_barriers_let_go_exactly_two_cycles_a_hop_after_the_last_arrival(
+    fn hw5_barrier_releases_two_cycles_a_hop_after_the_last_arrival(
         nodes in prop::sample::select(&[1usize, 2, 3, 7, 10][..]),
         latency in 1usize..=4,
         count in 1usize..=ROUTES,
@@ -156,7 +156,7 @@ fn reports(tree: &Tree) -> Vec<(usize, ErrorReason, u64)> {
 }
 
 #[test]
-fn hw5_arrivals_without_an_input_and_second_arrivals_are_reported_and_not_counted() {
+fn hw5_unexpected_and_second_arrivals_are_reported_not_counted() {
     let mut tree = Tree::up(Config::reference(3, 1, 2));
     tree.set_barrier(5, &Route::everybody(3));
     tree.set_barrier(6, &Route::new(&[0, 1].into(), 0));
@@ -241,7 +241,7 @@ fn flipped(node: usize, port: usize, bit: u16, at: u64) -> (Tree, usize, usize) 
 }
 
 #[test]
-fn hw5_flipped_barrier_wire_lets_nobody_go_early_and_what_it_takes_away_is_reported() {
+fn hw5_flipped_barrier_wire_releases_nobody_early_and_is_reported() {
     let everybody = Route::everybody(7);
     let mut lost = 0;
     // Pulses to the parent and to children, on the route and on another, in the cycles in which there are some.

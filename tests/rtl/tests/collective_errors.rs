@@ -72,7 +72,7 @@ fn all_is_well(tree: &mut Tree) {
 }
 
 #[test]
-fn hw5_contributors_that_disagree_are_reported_and_their_result_is_marked() {
+fn hw5_disagreeing_contributors_are_reported_and_results_marked() {
     // Words of the header: destination, operation, length, number, target, offset, counter, software word.
     let changes: [(usize, u32, &str); 8] = [
         (0, 1, "dst"),
@@ -289,7 +289,7 @@ proptest! {
 }
 
 #[test]
-fn hw5_packets_for_a_link_that_is_down_are_dropped_and_reported_once_each() {
+fn hw5_packets_for_a_down_link_are_dropped_and_reported_once_each() {
     let nodes = 3;
     let mut tree = Tree::up(Config::reference(nodes, 2, 1));
     tree.set_route(0, &Route::everybody(nodes));
@@ -357,8 +357,7 @@ fn hw5_packet_cut_by_its_link_ends_with_the_mark_of_damage() {
 }
 
 #[test]
-fn hw5_whole_packets_of_a_dead_child_that_wait_for_others_are_dropped_so_that_the_link_opens_again()
-{
+fn hw5_waiting_packets_of_a_dead_child_are_dropped_and_link_reopens() {
     let nodes = 3;
     let mut tree = Tree::up(Config::reference(nodes, 1, 1));
     tree.set_route(0, &Route::everybody(nodes));

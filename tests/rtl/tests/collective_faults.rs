@@ -63,7 +63,7 @@ fn hw5_children_that_change_places_in_the_arithmetic_are_noticed() {
 }
 
 #[test]
-fn hw5_an_instruction_register_that_keeps_the_operation_before_is_noticed() {
+fn hw5_a_stale_instruction_register_is_noticed() {
     let alternating = [CollOp::Add, CollOp::Max, CollOp::Add, CollOp::Min];
     let alternating = alternating.map(|op| operation(op, 256));
     assert_eq!(packets(RIGHT, &alternating), Ok(()));

@@ -119,7 +119,7 @@ fn sum(len: u16) -> Operation {
 proptest! {
     #![proptest_config(cases(40))]
     #[test]
-    fn hw5_random_collectives_on_random_routes_come_out_once_in_order_and_exact(
+    fn hw5_random_collectives_come_out_once_in_order_and_exact(
         nodes in prop::sample::select(&[1usize, 2, 3, 7, 10][..]),
         latency in 1usize..=4,
         routes in 1usize..=ROUTES,
@@ -313,7 +313,7 @@ fn hw5_two_routes_share_every_link() {
 }
 
 #[test]
-fn hw5_packets_that_turn_around_and_packets_from_the_parent_take_turns() {
+fn hw5_turning_packets_and_packets_from_the_parent_take_turns() {
     // Sums of nodes 3 and 4 turn around at node 1, broadcasts of node 0 come down through it: both want its way
     // down all the time.
     let nodes = 7;
@@ -349,7 +349,7 @@ fn hw5_packets_that_turn_around_and_packets_from_the_parent_take_turns() {
 }
 
 #[test]
-fn hw5_broadcasts_overtake_nothing_of_their_sender_and_pass_members_that_wait() {
+fn hw5_broadcasts_keep_their_senders_order_and_pass_waiting_members() {
     let nodes = 7;
     let mut tree = Tree::up(Config::reference(nodes, 2, 4));
     tree.set_route(0, &Route::everybody(nodes));

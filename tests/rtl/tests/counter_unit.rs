@@ -432,6 +432,6 @@ fn counter_unit(cell: &mut Cell, random: &mut Rng) -> Verdict {
 }
 
 #[test]
-fn hw1_hw4_x5_counters_are_lowered_by_all_that_comes_and_words_change_in_order() {
+fn hw1_hw4_x5_counters_count_every_arrival_and_words_change_in_order() {
     with_and_without_fault("counters", counter_unit);
 }

@@ -13,7 +13,7 @@ fn ok<T>(result: Result<T, Trouble>) -> T {
 proptest! {
     #![proptest_config(cases(60))]
     #[test]
-    fn hw4_packets_of_flows_go_on_once_and_in_order_whatever_order_they_come_in(
+    fn hw4_packets_of_flows_leave_once_and_in_order_from_any_arrival(
         model in prop::sample::select(&MODELS),
         packets in 1usize..150,
         willing in prop::array::uniform4(0.1f64..=1.0),
@@ -33,7 +33,7 @@ proptest! {
 }
 
 #[test]
-fn hw4_a_full_reception_fifo_stops_a_flow_at_its_window_and_every_packet_still_sinks() {
+fn hw4_full_reception_fifo_stops_a_flow_at_its_window_and_all_sink() {
     for model in MODELS {
         let mut bench = ok(Bench::new(model, 100, 3));
         bench.willing = [1.0, 0.0, 1.0, 1.0];
@@ -49,7 +49,7 @@ fn hw4_a_full_reception_fifo_stops_a_flow_at_its_window_and_every_packet_still_s
 }
 
 #[test]
-fn hw4_scoreboard_reports_a_packet_that_is_released_before_its_turn() {
+fn hw4_scoreboard_reports_a_packet_released_before_its_turn() {
     for model in &MODELS[..1] {
         let mut bench = ok(Bench::new(*model, 40, 5));
         bench.swap = Some(17);
@@ -61,7 +61,7 @@ fn hw4_scoreboard_reports_a_packet_that_is_released_before_its_turn() {
 }
 
 #[test]
-fn hw4_packets_outside_the_window_or_twice_are_refused_and_the_flow_goes_on() {
+fn hw4_packets_outside_the_window_or_repeated_are_refused() {
     let model = MODELS[0];
     let mut bench = ok(Bench::new(model, 0, 7));
     // Nothing leaves: sequence number 0 is the next to be released.

@@ -59,7 +59,7 @@ const MACHINES: &[(Model, &[(u8, bool)])] = &[
 proptest! {
     #![proptest_config(cases(48))]
     #[test]
-    fn hw1_random_messages_of_all_kinds_arrive_whole_and_are_visible_in_order(
+    fn hw1_random_messages_of_all_kinds_arrive_whole_and_in_order(
         (model, dims) in prop::sample::select(MACHINES),
         messages in 1usize..160,
         ring in prop::sample::select(&[4096u64, 8192]),
@@ -294,7 +294,7 @@ fn hw1_responses_pass_requests_that_wait_for_a_full_reception_fifo() {
 }
 
 #[test]
-fn hw1_no_class_of_messages_waits_for_another_at_a_full_reception_fifo() {
+fn hw1_no_class_waits_for_another_at_a_full_reception_fifo() {
     for engines in [1, 2] {
         for stuck in VClass::MESSAGES {
             let mut bench = bench(engines, 5);
@@ -340,7 +340,7 @@ fn hw1_no_class_of_messages_waits_for_another_at_a_full_reception_fifo() {
 }
 
 #[test]
-fn hw1_system_goes_before_priority_before_other_messages_of_their_path() {
+fn hw1_system_precedes_priority_and_priority_precedes_others() {
     let mut bench = bench(2, 8);
     let heads = Rc::new(RefCell::new(Vec::new()));
     let seen = heads.clone();
@@ -524,7 +524,7 @@ fn x5_puts_that_never_end_hold_a_message_up_for_a_bounded_time() {
 }
 
 #[test]
-fn x5_puts_that_never_end_hold_a_read_modify_write_up_for_a_bounded_time() {
+fn x5_endless_puts_delay_a_read_modify_write_by_a_bounded_time() {
     for beat in [1, 4, 10] {
         let (cycles, left) = cycles_beside_puts(400, beat, Behind::ReadModifyWrite);
         assert!(left, "every {beat} cycles: no put was left after {cycles}");
@@ -585,7 +585,7 @@ fn x5_puts_of_all_links_hold_messages_up_for_a_bounded_time() {
 }
 
 #[test]
-fn hw1_x5_puts_and_messages_of_higher_classes_hold_others_up_for_a_bounded_time() {
+fn hw1_x5_puts_and_higher_classes_delay_others_by_a_bounded_time() {
     let (alone, _) = cycles_of_messages(0, &[]);
     let (together, left) = cycles_of_messages(2_000, &[VClass::Priority, VClass::System]);
     assert!(
@@ -862,7 +862,7 @@ fn hw1_remote_gets_wait_for_room_in_the_ring_they_go_to() {
 }
 
 #[test]
-fn hw1_descriptor_on_another_path_waits_until_its_predecessor_has_left() {
+fn hw1_descriptor_on_another_path_waits_for_its_predecessor() {
     let timing = Timing {
         read: 200..201,
         write: 5..6,
@@ -964,7 +964,7 @@ fn hw1_disabled_engine_starts_nothing() {
 }
 
 #[test]
-fn hw1_counter_reaches_zero_after_the_last_byte_of_puts_that_share_it() {
+fn hw1_shared_counter_reaches_zero_after_the_last_byte_of_its_puts() {
     let timing = Timing {
         read: 0..20,
         write: 0..200,
@@ -980,7 +980,7 @@ fn hw1_counter_reaches_zero_after_the_last_byte_of_puts_that_share_it() {
 }
 
 #[test]
-fn fn3_zero_byte_put_lowers_its_counter_behind_all_earlier_payload_of_its_fifo() {
+fn fn3_zero_byte_put_lowers_its_counter_behind_earlier_payload() {
     for seed in 0..20 {
         let timing = Timing {
             read: 0..20,
@@ -1071,7 +1071,7 @@ fn scoreboard_reports_lost_doubled_and_changed_flits() {
 }
 
 #[test]
-fn scoreboard_reports_a_byte_too_many_and_a_counter_that_came_early() {
+fn scoreboard_reports_an_extra_byte_and_an_early_counter() {
     let mut stray = bench(1, 61);
     stray.put((0, 0), 0, 100, None);
     stray.machine.engines[0]

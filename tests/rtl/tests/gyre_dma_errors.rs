@@ -497,7 +497,7 @@ fn refused_there(name: &str, descriptor: &Descriptor, reason: ErrorReason) {
 }
 
 #[test]
-fn hw1_remote_get_reads_granted_slots_and_sends_to_its_requester_only() {
+fn hw1_remote_get_reads_granted_slots_for_its_requester_only() {
     let granted = at(slot::GRANTED, 64);
     let put = |dst, source| Descriptor::put(coord(dst), source, slot::TARGET, 0);
     refused_there("third party", &put(2, granted), ErrorReason::DescRemote);
@@ -552,7 +552,7 @@ fn cycles_of_a_second_get(delay: u64) -> Option<u64> {
 }
 
 #[test]
-fn hw1_a_remote_get_that_comes_as_its_fifo_goes_on_is_served_whatever_the_cycle() {
+fn hw1_remote_get_is_served_in_any_cycle_of_its_fifos_restart() {
     let waits: Vec<_> = (0..160).map(cycles_of_a_second_get).collect();
     let late: Vec<_> = (0..160).filter(|&at| waits[at].is_none()).collect();
     assert!(
@@ -564,7 +564,7 @@ fn hw1_a_remote_get_that_comes_as_its_fifo_goes_on_is_served_whatever_the_cycle(
 }
 
 #[test]
-fn hw1_requester_is_stamped_by_the_engine_whatever_the_descriptor_says() {
+fn hw1_engine_stamps_the_requester_over_that_of_the_descriptor() {
     let mut bench = bench(3, 23);
     // Claims to have been requested by engine 2, and sends there.
     let forged = Descriptor::put(coord(2), at(slot::GRANTED, 64), slot::TARGET, 0);
@@ -670,7 +670,7 @@ fn hw1_refused_packets_are_reported_and_change_nothing() {
 }
 
 #[test]
-fn x5_packets_write_nothing_past_the_end_of_the_48_bit_address_space() {
+fn x5_packets_write_nothing_past_the_48_bit_address_space() {
     use ErrorReason as E;
     let base = (1 << 48) - 0x1000;
     for (bad, reason) in [
@@ -720,7 +720,7 @@ fn x5_packets_write_nothing_past_the_end_of_the_48_bit_address_space() {
 }
 
 #[test]
-fn hw1_counter_below_zero_is_reported_and_puts_its_bytes_all_the_same() {
+fn hw1_counter_below_zero_is_reported_and_its_bytes_are_written() {
     let mut bench = bench(1, 31);
     let counter = CounterRef {
         slot: slot::COUNTERS,
@@ -742,7 +742,7 @@ fn hw1_counter_below_zero_is_reported_and_puts_its_bytes_all_the_same() {
 }
 
 #[test]
-fn hw1_refused_writes_and_counter_accesses_are_reported_and_contained() {
+fn hw1_refused_writes_and_counter_accesses_are_contained() {
     for (reason, write_error, read_error) in [
         (
             ErrorReason::Write,
@@ -813,7 +813,7 @@ fn hw1_refused_writes_and_counter_accesses_are_reported_and_contained() {
 }
 
 #[test]
-fn hw1_reception_fifo_halts_at_a_refused_write_and_moves_no_tail_over_it() {
+fn hw1_reception_fifo_halts_with_its_tail_before_a_refused_write() {
     // Answers so late that packets behind the refused one are on their way.
     let timing = Timing {
         read: 5..40,
@@ -861,7 +861,7 @@ fn hw1_reception_fifo_halts_at_a_refused_write_and_moves_no_tail_over_it() {
 }
 
 #[test]
-fn hw1_remote_get_whose_descriptors_cannot_be_written_halts_the_ring_until_it_is_enabled_anew() {
+fn hw1_remote_get_with_refused_writes_halts_its_ring_until_enabled() {
     let mut bench = bench(2, 34);
     let ring = INJECTION + REMOTE_FIFO as u64 * RING;
     let register = |offset| reg::injection(REMOTE_FIFO, offset);
@@ -1155,7 +1155,7 @@ fn refused_rmw(to: usize, bad: (u16, u64, RmwOp), wide: bool, fetch: bool, reaso
 }
 
 #[test]
-fn hw1_x5_a_refused_read_modify_write_is_answered_and_lowers_the_other_counter_of_its_pair() {
+fn hw1_x5_refused_read_modify_write_is_answered_by_the_other_counter() {
     use ErrorReason as E;
     let add = RmwOp::Add;
     for to in [0, 1] {
@@ -1175,7 +1175,7 @@ fn hw1_x5_a_refused_read_modify_write_is_answered_and_lowers_the_other_counter_o
 }
 
 #[test]
-fn hw1_x5_refused_packets_are_reported_with_their_source_kind_and_software_word() {
+fn hw1_x5_refused_packets_are_reported_with_source_kind_and_word() {
     let source = at(slot::SOURCE, 64);
     let (first, second) = (0x3123_4567, 0x1987_6543);
     let add = Rmw {

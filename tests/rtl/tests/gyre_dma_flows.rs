@@ -151,7 +151,7 @@ fn end_of(gated: bool, seed: u64) -> (u64, Vec<[u64; 64]>, Vec<Vec<u8>>) {
 }
 
 #[test]
-fn hw4_engines_with_flows_whose_idle_units_have_no_clock_do_the_same() {
+fn hw4_engines_with_flows_and_gated_idle_units_do_the_same() {
     for seed in 0..8 {
         assert!(end_of(true, seed) == end_of(false, seed), "seed {seed}");
     }
@@ -350,7 +350,7 @@ fn packet(kind: Kind, len: u16, flow: Option<FlowPlace>, target: u16, seq: u16) 
 }
 
 #[test]
-fn hw4_packets_of_flows_that_are_not_theirs_are_reported_and_change_nothing() {
+fn hw4_packets_of_foreign_flows_are_reported_and_change_nothing() {
     let place = |flow, seq| Some(FlowPlace { flow, seq });
     let own = slot::TARGET;
     for (name, class, flits) in [

@@ -111,7 +111,7 @@ fn hw3_all_pairs_in_every_shape_and_class_with_edge_lengths() {
 proptest! {
     #![proptest_config(cases(30))]
     #[test]
-    fn hw3_random_traffic_with_stalling_receivers_arrives_once_and_in_order(
+    fn hw3_random_traffic_to_stalling_receivers_arrives_in_order(
         shape in prop::sample::select(SHAPES),
         latency in 1usize..=6,
         packets in 1usize..300,
@@ -381,7 +381,7 @@ fn hw3_blocked_class_does_not_block_the_other() {
 }
 
 #[test]
-fn hw3_one_virtual_channel_fills_a_link_up_to_the_latency_its_buffer_covers() {
+fn hw3_one_virtual_channel_fills_a_link_within_its_buffers_latency() {
     // 16 flits a channel cover 2 L + 4 cycles up to L = 6.
     for latency in 1..=6 {
         let mut fabric = machine(config(&[(2, LINE)], latency, 1));
@@ -469,7 +469,7 @@ fn survives(name: &str, config: Config, mut disturb: impl FnMut(&mut Fabric, u64
 }
 
 #[test]
-fn hw3_link_disabled_in_mid_flight_poisons_or_reports_and_comes_back() {
+fn hw3_link_disabled_in_mid_flight_poisons_or_reports_and_reopens() {
     for latency in [1, 3, 6] {
         for port in 0..4 {
             let config = config(&[(3, RING), (3, RING)], latency, port);
@@ -492,7 +492,7 @@ fn hw3_link_disabled_in_mid_flight_poisons_or_reports_and_comes_back() {
 }
 
 #[test]
-fn x5_a_node_that_changes_its_place_under_traffic_breaks_no_assertion() {
+fn x5_node_that_moves_under_traffic_breaks_no_assertion() {
     let mut refused = 0;
     for seed in 0..24 {
         let mut fabric = machine(config(&[(4, RING), (3, RING)], 2, seed));
@@ -543,7 +543,7 @@ fn flip_once(from: u64, node: usize, bit: usize) -> WireTap {
 }
 
 #[test]
-fn hw3_flipped_wire_is_reported_and_no_damaged_packet_comes_out_as_whole() {
+fn hw3_flipped_wire_is_reported_and_no_damaged_packet_looks_whole() {
     // Data, virtual channel, head, tail, err, check; then state, valid, credit, its channel and the parity.
     for bit in [
         0,
@@ -591,7 +591,7 @@ fn missed_damage(rng: &mut fastrand::Rng) -> [u32; 4] {
 }
 
 #[test]
-fn hw3_x5_damage_that_a_flits_check_misses_never_comes_out_as_whole_where_a_later_flit_tells() {
+fn hw3_x5_damage_missed_by_one_flits_check_is_caught_by_a_later_flit() {
     let mut rng = fastrand::Rng::with_seed(3);
     for number in 0..24 {
         let mask = missed_damage(&mut rng);
@@ -742,7 +742,7 @@ fn hw3_flipped_data_raises_the_crc_error_at_the_receiving_port() {
 }
 
 #[test]
-fn hw3_packet_for_a_node_outside_the_machine_is_discarded_and_reported() {
+fn hw3_packet_to_a_node_outside_the_machine_is_dropped_and_reported() {
     let mut fabric = machine(config(&[(3, RING)], 1, 1));
     fabric.scoreboard = Scoreboard::lossy();
     let id = fabric.send(0, 1, 0, 96);
@@ -784,7 +784,7 @@ fn nth(
 }
 
 #[test]
-fn scoreboard_reports_lost_doubled_and_changed_flits_and_packets() {
+fn scoreboard_reports_lost_doubled_and_changed_packets() {
     judged(|flit| vec![*flit]).expect("nothing is wrong");
     for at in [1, 7, 50] {
         let lost = judged(nth(at, |_| Vec::new()));

@@ -106,7 +106,7 @@ fn hw4_hint_chooses_the_direction_half_way_round() {
 }
 
 #[test]
-fn hw4_dynamic_packets_leave_a_busy_way_and_take_their_escape_when_all_are_busy() {
+fn hw4_dynamic_packets_avoid_busy_ways_and_escape_if_all_are_busy() {
     let shape = Shape::new(&[(4, RING), (4, RING)]);
     let mut fabric = machine(shape, 2, 7);
     fabric.willing.eject = [0.4; CLASSES];
@@ -161,7 +161,7 @@ proptest! {
 }
 
 #[test]
-fn hw3_priority_and_system_packets_go_before_requests_on_a_full_link() {
+fn hw3_priority_and_system_packets_precede_requests_on_a_full_link() {
     for class in [2, 3] {
         let mut fabric = machine(Shape::new(&[(3, LINE)]), 2, 8);
         for _ in 0..80 {
@@ -265,7 +265,7 @@ fn longest_beside_responses(shape: &Shape, at: usize, seed: u64) -> u64 {
 }
 
 #[test]
-fn x5_a_dynamic_request_gets_through_beside_responses_in_transit_within_a_bound() {
+fn x5_dynamic_request_passes_transit_responses_within_a_bound() {
     for (shape, at) in [
         (Shape::new(&[(5, LINE)]), 1),
         (Shape::new(&[(5, LINE)]), 2),

@@ -628,7 +628,7 @@ fn router_buffer(cell: &mut Cell, random: &mut Rng) -> Verdict {
 }
 
 #[test]
-fn hw1_x5_two_masters_share_the_register_bus_and_each_access_is_answered_once() {
+fn hw1_x5_two_masters_share_the_register_bus_with_one_answer_each() {
     with_and_without_fault("axil_arbiter", axil_arbiter);
 }
 
@@ -638,7 +638,7 @@ fn hw1_x5_slots_read_as_written_and_are_found_by_number() {
 }
 
 #[test]
-fn hw1_x5_a_soft_reset_waits_for_memory_within_its_limit_and_is_held_for_its_time() {
+fn hw1_x5_soft_reset_waits_for_memory_within_its_limit_and_holds() {
     with_and_without_fault("soft_reset", soft_reset);
 }
 

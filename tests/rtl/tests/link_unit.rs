@@ -521,7 +521,7 @@ fn flip_and_recover(victim: Victim, bit: usize, reason: Option<ErrorReason>) {
 }
 
 #[test]
-fn hw3_every_single_flipped_bit_of_a_flit_is_noticed_and_the_link_recovers() {
+fn hw3_every_flipped_bit_of_a_flit_is_noticed_and_the_link_recovers() {
     for bit in 0..32 + 128 {
         let side = SIDE_BAND.contains(&bit);
         let reason = if side {
@@ -534,14 +534,14 @@ fn hw3_every_single_flipped_bit_of_a_flit_is_noticed_and_the_link_recovers() {
 }
 
 #[test]
-fn hw3_every_flipped_wire_beside_a_credit_is_noticed_and_no_credit_is_lost() {
+fn hw3_every_flipped_wire_beside_a_credit_loses_no_credit() {
     for bit in SIDE_BAND {
         flip_and_recover(Victim::Credit, bit, Some(ErrorReason::LinkSideBand));
     }
 }
 
 #[test]
-fn hw3_every_flipped_wire_of_a_quiet_word_is_noticed_or_does_nothing() {
+fn hw3_every_flipped_wire_of_a_quiet_word_is_noticed_or_harmless() {
     for bit in 0..32 {
         let side = SIDE_BAND.contains(&bit);
         flip_and_recover(
@@ -585,7 +585,7 @@ fn some_bits(rng: &mut fastrand::Rng, count: usize) -> Vec<usize> {
 /// The bound: one flit in 200 at most, of those that differ in as many bits, where 8 bits of a random function would miss
 /// one in 256; none that differs in one bit.
 #[test]
-fn hw3_x5_the_check_of_a_flit_misses_no_single_bit_and_one_damage_in_200_at_most() {
+fn hw3_x5_check_of_a_flit_misses_at_most_one_damage_in_200() {
     let mut rng = fastrand::Rng::with_seed(8);
     assert!((0..COVERED + 16).all(|bit| passes(&[bit]).is_none()));
     let pairs = (0..COVERED + 16).flat_map(|a| (0..a).map(move |b| [a, b]));
@@ -652,7 +652,7 @@ fn crc_reference_gives_the_check_value_of_the_standard() {
 }
 
 #[test]
-fn hw3_check_wires_carry_wrapping_sequence_number_and_folded_running_crc() {
+fn hw3_check_wires_carry_sequence_number_and_folded_crc() {
     let mut pair = up(1, 5);
     pair.queue(900);
     let mut reference = LinkCheck::default();

@@ -129,7 +129,7 @@ fn hw5_collective_of_one_arrives_and_counts() {
 }
 
 #[test]
-fn hw5_node_holds_a_contribution_until_the_others_come_or_the_route_goes() {
+fn hw5_node_holds_a_contribution_until_others_or_its_route_ends() {
     let mut bench = Bench::new(1);
     contribute(&mut bench, 9, coll_route::CHILD0.put(1));
     let status = |bench: &mut Bench| {
@@ -217,7 +217,7 @@ fn reset_and_read(bench: &mut Bench) -> (u64, Result<u64, Slverr>) {
 }
 
 #[test]
-fn x5_soft_reset_gives_up_answers_that_memory_owes_and_drops_them_when_they_come() {
+fn x5_soft_reset_drops_late_answers_of_memory() {
     for writes in [false, true] {
         let mut bench = Bench::new(1);
         prepare(&mut bench);
@@ -270,7 +270,7 @@ fn x5_soft_reset_gives_up_answers_that_memory_owes_and_drops_them_when_they_come
 }
 
 #[test]
-fn x5_soft_reset_that_memory_does_not_let_go_on_is_reported_and_hangs_no_bus() {
+fn x5_soft_reset_that_memory_blocks_is_reported_and_hangs_no_bus() {
     let mut bench = Bench::new(1);
     prepare(&mut bench);
     bench.refuse = true;
@@ -331,7 +331,7 @@ fn errors_of(refused: bool, set: bool, delay: u64) -> (u64, u8, u64) {
 }
 
 #[test]
-fn x5_of_errors_in_adjacent_cycles_the_first_is_recorded_and_both_are_counted() {
+fn x5_first_of_two_adjacent_errors_is_recorded_and_both_counted() {
     let mut distances = Vec::new();
     for delay in 0..40 {
         let (count, refused, first) = errors_of(true, false, delay);

@@ -347,7 +347,7 @@ fn hw1_rmw_and_byte_counters_on_one_word_exclude_each_other() {
 }
 
 #[test]
-fn x5_faulty_rmw_are_reported_answered_by_the_other_counter_and_hold_up_nothing() {
+fn x5_faulty_rmw_is_reported_answered_and_delays_nothing() {
     let good = Rmw {
         op: RmwOp::Add,
         wide: true,
@@ -447,7 +447,7 @@ fn x5_faulty_rmw_are_reported_answered_by_the_other_counter_and_hold_up_nothing(
 }
 
 #[test]
-fn x5_memory_errors_of_a_rmw_are_reported_and_answered_by_the_other_counter() {
+fn x5_rmw_with_memory_error_is_reported_and_answered() {
     let mut machine = Machine::new();
     let rmw = |fetch, value| Rmw {
         op: RmwOp::Add,

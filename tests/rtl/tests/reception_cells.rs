@@ -672,7 +672,7 @@ fn hw1_x5_a_header_is_refused_for_the_first_rule_it_breaks() {
 }
 
 #[test]
-fn hw1_x5_packets_are_collected_whole_or_not_at_all_and_requests_wait_for_eight_responses() {
+fn hw1_x5_packets_are_collected_whole_and_requests_wait_8_responses() {
     with_and_without_fault("reception_collect", rx_collect);
 }
 

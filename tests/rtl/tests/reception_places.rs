@@ -652,7 +652,7 @@ fn rx_resolve(cell: &mut Cell, random: &mut Rng) -> Verdict {
 }
 
 #[test]
-fn hw1_x5_a_request_without_ring_space_asks_again_when_a_ring_has_moved() {
+fn hw1_x5_request_without_ring_space_retries_when_a_ring_moves() {
     with_and_without_fault("reception_pending", rx_pending);
 }
 

@@ -161,7 +161,7 @@ fn any_refusal() -> impl Strategy<Value = Refusal> {
 proptest! {
     #![proptest_config(cases(60))]
     #[test]
-    fn x5_refused_packets_are_kept_until_taken_and_none_is_lost_uncounted(
+    fn x5_refused_packets_are_kept_until_taken_and_all_are_counted(
         cycles in prop::collection::vec(
             (prop::option::of(any_refusal()), prop::option::weighted(0.2, 0..ENTRIES), any::<bool>()),
             1..120
@@ -198,7 +198,7 @@ proptest! {
 }
 
 #[test]
-fn x5_errors_that_are_no_refused_packet_of_somebody_waiting_are_not_recorded() {
+fn x5_errors_without_a_waiting_requester_are_not_recorded() {
     let mut log = Log::new();
     let kinds = [Kind::RmwReq, Kind::RmwResp, Kind::Collective, Kind::Invalid];
     for kind in kinds {
@@ -242,7 +242,7 @@ fn x5_errors_that_are_no_refused_packet_of_somebody_waiting_are_not_recorded() {
 }
 
 #[test]
-fn hw7_refused_packets_of_registers_that_are_not_there_or_cannot_be_written_are_refused() {
+fn hw7_accesses_to_missing_or_read_only_refusal_registers_fail() {
     let mut log = Log::new();
     let end = refusals::entry(refusals::ENTRY_COUNT);
     for addr in (0..0x200).step_by(8) {

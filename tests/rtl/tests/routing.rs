@@ -133,7 +133,7 @@ fn x3_the_deadlock_check_routes_as_the_rtl_does() {
 }
 
 #[test]
-fn x3_the_deadlock_check_routes_as_the_rtl_does_in_any_programmed_order() {
+fn x3_deadlock_check_routes_as_the_rtl_in_any_programmed_order() {
     let mut router = RtlRouter::default();
     for order in [[1, 0, 2, 3, 4], [2, 1, 0, 3, 4], [4, 3, 2, 0, 1]] {
         for dims in [

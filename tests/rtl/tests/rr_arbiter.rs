@@ -51,7 +51,7 @@ impl Bench {
 proptest! {
     #![proptest_config(gyre_rtl_tests::cases(40))]
     #[test]
-    fn arbiter_grants_one_requester_and_lets_none_wait_longer_than_the_others_together(
+    fn arbiter_grants_one_requester_and_bounds_the_wait_of_each(
         cycles in prop::collection::vec((any::<u8>(), any::<u8>(), prop::bool::weighted(0.8)), 1..300),
         busy: bool,
     ) {
