@@ -9,7 +9,7 @@ use crate::axi::{Memory, Timing};
 use crate::dma_collective::{self, Attachment, ROUTES, Route};
 use crate::packet::{Assembler, Flit};
 use crate::routes::{NodeSettings, Shape, reference_route};
-use crate::{Failure, Port, Unit};
+use crate::{Failure, Unit};
 
 /// Virtual-channel classes of the torus.
 pub const CLASSES: usize = 4;
@@ -97,70 +97,15 @@ pub struct Report {
 /// travels on.
 pub type FlitTap = Box<dyn FnMut(usize, usize, usize, &Flit) -> Vec<Flit>>;
 
-struct Ports {
-    cfg: Port,
-    inj_valid: Port,
-    inj_class: Port,
-    inj_ctl: Port,
-    inj_data: Port,
-    inj_credit: Port,
-    ej_valid: Port,
-    ej_ready: Port,
-    ej_ctl: Port,
-    ej_data: Port,
-    reg_req: Port,
-    reg_we: Port,
-    reg_addr: Port,
-    reg_wdata: Port,
-    reg_ack: Port,
-    reg_err: Port,
-    reg_rdata: Port,
-    event: Port,
-    threshold: Port,
-    descriptor: Port,
-    err: Port,
-    pkt_tx: Port,
-    pkt_rx: Port,
-    idle: Port,
-    unit_active: Port,
-    /// Valid bits and ids of read data, then of write responses.
-    answers: [(Port, Port); 2],
-    coll: dma_collective::Ports,
-}
-
-impl Ports {
-    fn of(unit: &Unit) -> Self {
-        let port = |name| unit.port(name);
-        Self {
-            cfg: port("cfg_i"),
-            inj_valid: port("inj_valid_o"),
-            inj_class: port("inj_class_o"),
-            inj_ctl: port("inj_ctl_o"),
-            inj_data: port("inj_data_o"),
-            inj_credit: port("inj_credit_i"),
-            ej_valid: port("ej_valid_i"),
-            ej_ready: port("ej_ready_o"),
-            ej_ctl: port("ej_ctl_i"),
-            ej_data: port("ej_data_i"),
-            reg_req: port("reg_req_i"),
-            reg_we: port("reg_we_i"),
-            reg_addr: port("reg_addr_i"),
-            reg_wdata: port("reg_wdata_i"),
-            reg_ack: port("reg_ack_o"),
-            reg_err: port("reg_err_o"),
-            reg_rdata: port("reg_rdata_o"),
-            event: port("event_o"),
-            threshold: port("irq_threshold_o"),
-            descriptor: port("irq_descriptor_o"),
-            err: port("err_o"),
-            pkt_tx: port("pkt_tx_o"),
-            pkt_rx: port("pkt_rx_o"),
-            idle: port("idle_o"),
-            unit_active: port("unit_active_o"),
-            answers: [("r_valid_i", "r_id_i"), ("b_valid_i", "b_id_i")]
-                .map(|(v, id)| (port(v), port(id))),
-            coll: dma_collective::Ports::of(unit),
-        }
+ports! {
+    struct Ports {
+        cfg: "cfg_i", inj_valid: "inj_valid_o", inj_class: "inj_class_o", inj_ctl: "inj_ctl_o",
+        inj_data: "inj_data_o", inj_credit: "inj_credit_i", ej_valid: "ej_valid_i", ej_ready: "ej_ready_o",
+        ej_ctl: "ej_ctl_i", ej_data: "ej_data_i", reg_req: "reg_req_i", reg_we: "reg_we_i", reg_addr: "reg_addr_i",
+        reg_wdata: "reg_wdata_i", reg_ack: "reg_ack_o", reg_err: "reg_err_o", reg_rdata: "reg_rdata_o",
+        event: "event_o", threshold: "irq_threshold_o", descriptor: "irq_descriptor_o", err: "err_o",
+        pkt_tx: "pkt_tx_o", pkt_rx: "pkt_rx_o", idle: "idle_o", unit_active: "unit_active_o", r_valid: "r_valid_i",
+        r_id: "r_id_i", b_valid: "b_valid_i", b_id: "b_id_i",
     }
 }
 
@@ -230,6 +175,7 @@ pub struct Machine {
     model: Model,
     shape: Shape,
     ports: Ports,
+    coll_ports: dma_collective::Ports,
     /// Link paths of an engine.
     paths: usize,
     /// The engines, by coordinate.
@@ -276,6 +222,7 @@ impl Machine {
             .map(|_| Unit::new(config.model.unit, rng.u32(..)))
             .collect();
         let ports = Ports::of(&units[0]);
+        let coll_ports = dma_collective::Ports::of(&units[0]);
         let paths = ports.inj_ctl.elements;
         let queues = || -> Queues { (0..paths).map(|_| Default::default()).collect() };
         let engines = units
@@ -306,6 +253,7 @@ impl Machine {
             model: config.model,
             shape: config.shape.clone(),
             ports,
+            coll_ports,
             paths,
             engines,
             rng,
@@ -352,7 +300,7 @@ impl Machine {
     /// Sets an engine's part in the class routes of the collective network.
     pub fn configure_routes(&mut self, engine: usize, routes: &[Route; ROUTES]) {
         let unit = &mut self.engines[engine].unit;
-        self.ports.coll.configure(unit, routes);
+        self.coll_ports.configure(unit, routes);
     }
 
     /// Cycles so far.
@@ -537,7 +485,9 @@ impl Machine {
             }
         }
         unit.set(ports.ej_valid, 0, valid);
-        engine.coll.drive(unit, &ports.coll, self.model.flit_bytes);
+        engine
+            .coll
+            .drive(unit, &self.coll_ports, self.model.flit_bytes);
     }
 
     fn take_arriving(&mut self, index: usize) {
@@ -579,7 +529,13 @@ impl Machine {
             }
         }
         let (flit_bytes, depth) = (self.model.flit_bytes, self.model.coll_depth);
-        let wrong = (engine.coll).take(&engine.unit, &ports.coll, flit_bytes, depth, bad_packet);
+        let wrong = (engine.coll).take(
+            &engine.unit,
+            &self.coll_ports,
+            flit_bytes,
+            depth,
+            bad_packet,
+        );
         wrong.map_or(Ok(()), |text| {
             Err(Trouble::Injection(self.cycle, index, text))
         })
@@ -703,7 +659,8 @@ impl Engine {
         // system.
         let paths = [links + 2, links + 4];
         let mut clocks = self.unit.get(ports.unit_active, 0);
-        for (side, (valid, id)) in ports.answers.into_iter().enumerate() {
+        let answers = [(ports.r_valid, ports.r_id), (ports.b_valid, ports.b_id)];
+        for (side, (valid, id)) in answers.into_iter().enumerate() {
             let valid = self.unit.get(valid, 0);
             for master in (0..id.elements).filter(|m| valid >> m & 1 != 0) {
                 clocks |= 1 << (1 + side);

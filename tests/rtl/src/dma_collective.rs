@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
+use crate::Unit;
 use crate::dma::CLASSES;
 use crate::packet::{Assembler, Flit};
-use crate::{Port, Unit};
 
 /// Class routes.
 pub const ROUTES: usize = 16;
@@ -21,37 +21,16 @@ pub struct Route {
     pub owner: u8,
 }
 
-/// Ports of an engine to the collective network.
-pub(crate) struct Ports {
-    route: Port,
-    inj_valid: Port,
-    inj_route: Port,
-    inj_ctl: Port,
-    inj_data: Port,
-    inj_credit: Port,
-    ej_valid: Port,
-    ej_ready: Port,
-    ej_ctl: Port,
-    ej_data: Port,
+ports! {
+    /// Ports of an engine to the collective network.
+    pub(crate) struct Ports {
+        route: "coll_route_i", inj_valid: "coll_inj_valid_o", inj_route: "coll_inj_route_o",
+        inj_ctl: "coll_inj_ctl_o", inj_data: "coll_inj_data_o", inj_credit: "coll_inj_credit_i",
+        ej_valid: "coll_ej_valid_i", ej_ready: "coll_ej_ready_o", ej_ctl: "coll_ej_ctl_i", ej_data: "coll_ej_data_i",
+    }
 }
 
 impl Ports {
-    pub(crate) fn of(unit: &Unit) -> Self {
-        let port = |name| unit.port(name);
-        Self {
-            route: port("coll_route_i"),
-            inj_valid: port("coll_inj_valid_o"),
-            inj_route: port("coll_inj_route_o"),
-            inj_ctl: port("coll_inj_ctl_o"),
-            inj_data: port("coll_inj_data_o"),
-            inj_credit: port("coll_inj_credit_i"),
-            ej_valid: port("coll_ej_valid_i"),
-            ej_ready: port("coll_ej_ready_o"),
-            ej_ctl: port("coll_ej_ctl_i"),
-            ej_data: port("coll_ej_data_i"),
-        }
-    }
-
     /// Sets an engine's part in every class route.
     pub(crate) fn configure(&self, unit: &mut Unit, routes: &[Route; ROUTES]) {
         let mut words = [0; 5];

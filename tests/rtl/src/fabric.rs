@@ -7,7 +7,7 @@ use gyre_layout::ErrorReason;
 use crate::packet::{Assembler, Flit, FramingError, MAX_FLIT_WORDS, Packet};
 use crate::routes::{Channel, NodeSettings, Place, RtlRouter, Shape, follow, reference_route};
 use crate::scoreboard::{Discrepancy, Scoreboard};
-use crate::{Failure, Port, Unit};
+use crate::{Failure, Unit};
 
 /// Virtual-channel classes.
 pub const CLASSES: usize = 4;
@@ -131,63 +131,14 @@ pub type WireTap = Box<dyn FnMut(u64, usize, usize, &mut Word)>;
 /// A view of flits that leave a machine; what it returns is what the scoreboard sees.
 pub type EjectTap = Box<dyn FnMut(&Flit) -> Vec<Flit>>;
 
-/// Ports of a `gyre_network`.
-struct Ports {
-    cfg: Port,
-    time: Port,
-    reset: Port,
-    link_ctl_i: Port,
-    link_data_i: Port,
-    link_dbg_i: Port,
-    link_ctl_o: Port,
-    link_data_o: Port,
-    link_dbg_o: Port,
-    inj_valid: Port,
-    inj_class: Port,
-    inj_ctl: Port,
-    inj_data: Port,
-    inj_credit: Port,
-    ej_valid: Port,
-    ej_ready: Port,
-    ej_ctl: Port,
-    ej_data: Port,
-    state: Port,
-    perf_flit: Port,
-    perf_vc: Port,
-    perf_stall: Port,
-    err: Port,
-    idle: Port,
-}
-
-impl Ports {
-    fn of(unit: &Unit) -> Self {
-        let port = |name| unit.port(name);
-        Self {
-            cfg: port("cfg_i"),
-            time: port("time_i"),
-            reset: port("rst_ni"),
-            link_ctl_i: port("link_ctl_i"),
-            link_data_i: port("link_data_i"),
-            link_dbg_i: port("link_dbg_i"),
-            link_ctl_o: port("link_ctl_o"),
-            link_data_o: port("link_data_o"),
-            link_dbg_o: port("link_dbg_o"),
-            inj_valid: port("inj_valid_i"),
-            inj_class: port("inj_class_i"),
-            inj_ctl: port("inj_ctl_i"),
-            inj_data: port("inj_data_i"),
-            inj_credit: port("inj_credit_o"),
-            ej_valid: port("ej_valid_o"),
-            ej_ready: port("ej_ready_i"),
-            ej_ctl: port("ej_ctl_o"),
-            ej_data: port("ej_data_o"),
-            state: port("link_state_o"),
-            perf_flit: port("perf_flit_o"),
-            perf_vc: port("perf_vc_o"),
-            perf_stall: port("perf_stall_o"),
-            err: port("err_o"),
-            idle: port("idle_o"),
-        }
+ports! {
+    /// Ports of a `gyre_network`.
+    struct Ports {
+        cfg: "cfg_i", time: "time_i", reset: "rst_ni", link_ctl_i, link_data_i, link_dbg_i, link_ctl_o, link_data_o,
+        link_dbg_o, inj_valid: "inj_valid_i", inj_class: "inj_class_i", inj_ctl: "inj_ctl_i", inj_data: "inj_data_i",
+        inj_credit: "inj_credit_o", ej_valid: "ej_valid_o", ej_ready: "ej_ready_i", ej_ctl: "ej_ctl_o",
+        ej_data: "ej_data_o", state: "link_state_o", perf_flit: "perf_flit_o", perf_vc: "perf_vc_o",
+        perf_stall: "perf_stall_o", err: "err_o", idle: "idle_o",
     }
 }
 

@@ -10,7 +10,7 @@ use gyre_layout::{
 
 use crate::packet::{Assembler, Flit, words};
 use crate::routes::pack;
-use crate::{Failure, Port, Unit};
+use crate::{Failure, Unit};
 
 /// Sequence numbers of a flow.
 pub const SEQS: usize = 32;
@@ -138,27 +138,20 @@ struct Path {
     pause: usize,
 }
 
-macro_rules! ports {
-    ($($name:ident: $port:literal),* $(,)?) => {
-        struct Ports { $($name: Port),* }
-        impl Ports {
-            fn of(unit: &Unit) -> Self {
-                Self { $($name: unit.port($port)),* }
-            }
-        }
-    };
-}
 ports! {
-    cfg: "cfg_i", reg_req: "reg_req_i", reg_we: "reg_we_i", reg_addr: "reg_addr_i", reg_wdata: "reg_wdata_i",
-    reg_ack: "reg_ack_o", reg_err: "reg_err_o", reg_rdata: "reg_rdata_o",
-    req: "req_i", hdr: "hdr_i", only: "only_i", err_in: "err_i", take: "take_o", valid: "valid_i",
-    data: "data_i", tail: "tail_i", bad: "bad_i", pop: "pop_o",
-    put: "put_i", put_src: "put_src_i", put_ok: "put_ok_o", put_claim: "put_claim_i", put_counter: "put_counter_i",
-    put_done: "put_done_i", put_failed: "put_failed_i",
-    out_valid: "out_valid_o", out_ready: "out_ready_i", out_ctl: "out_ctl_o", out_data: "out_data_o",
-    ctr_valid: "ctr_valid_o", ctr_addr: "ctr_addr_o", ctr_bytes: "ctr_bytes_o", ctr_ack: "ctr_ack_i", ctr_busy: "ctr_busy_i",
-    answer_valid: "answer_valid_o", answer: "answer_o", answer_ready: "answer_ready_i",
-    err: "err_o", err_ack: "err_ack_i", holds: "holds_o", idle: "idle_o",
+    /// Ports of a `flow_reorder`.
+    struct Ports {
+        cfg: "cfg_i", reg_req: "reg_req_i", reg_we: "reg_we_i", reg_addr: "reg_addr_i", reg_wdata: "reg_wdata_i",
+        reg_ack: "reg_ack_o", reg_err: "reg_err_o", reg_rdata: "reg_rdata_o",
+        req: "req_i", hdr: "hdr_i", only: "only_i", err_in: "err_i", take: "take_o", valid: "valid_i",
+        data: "data_i", tail: "tail_i", bad: "bad_i", pop: "pop_o",
+        put: "put_i", put_src: "put_src_i", put_ok: "put_ok_o", put_claim: "put_claim_i", put_counter: "put_counter_i",
+        put_done: "put_done_i", put_failed: "put_failed_i",
+        out_valid: "out_valid_o", out_ready: "out_ready_i", out_ctl: "out_ctl_o", out_data: "out_data_o",
+        ctr_valid: "ctr_valid_o", ctr_addr: "ctr_addr_o", ctr_bytes: "ctr_bytes_o", ctr_ack: "ctr_ack_i", ctr_busy: "ctr_busy_i",
+        answer_valid: "answer_valid_o", answer: "answer_o", answer_ready: "answer_ready_i",
+        err: "err_o", err_ack: "err_ack_i", holds: "holds_o", idle: "idle_o",
+    }
 }
 
 /// The unit with sources, network and receivers.

@@ -17,18 +17,25 @@
 //! - [`routes`] follows the router's decisions through a machine and checks what they must give.
 //! - [`structs`] are the packed structs of leaf cells.
 
-/// A structure of the ports of a unit under their names in SystemVerilog, and its constructor from a unit.
+/// A structure of ports, each with its name in SystemVerilog unless that is the field's, and its constructor from a unit.
+#[macro_export]
 macro_rules! ports {
-    ($(#[$doc:meta])* struct $name:ident { $($port:ident),* $(,)? }) => {
+    (@name $field:ident) => {
+        stringify!($field)
+    };
+    (@name $field:ident $port:literal) => {
+        $port
+    };
+    ($(#[$doc:meta])* $vis:vis struct $name:ident { $($field:ident $(: $port:literal)?),* $(,)? }) => {
         $(#[$doc])*
-        struct $name {
-            $($port: $crate::Port),*
+        $vis struct $name {
+            $($vis $field: $crate::Port),*
         }
 
         impl $name {
-            fn of(unit: &$crate::Unit) -> Self {
+            $vis fn of(unit: &$crate::Unit) -> Self {
                 Self {
-                    $($port: unit.port(stringify!($port))),*
+                    $($field: unit.port($crate::ports!(@name $field $($port)?))),*
                 }
             }
         }

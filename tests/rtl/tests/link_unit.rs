@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use gyre_layout::ErrorReason;
 use gyre_rtl_tests::link_check::{LinkCheck, crc_byte, difference, fold};
 use gyre_rtl_tests::packet::Flit;
-use gyre_rtl_tests::{Port, Unit, cases};
+use gyre_rtl_tests::{Unit, cases, ports};
 use proptest::prelude::*;
 
 /// Flits of buffer of a virtual channel.
@@ -26,66 +26,13 @@ struct Word {
     dbg: u64,
 }
 
-struct Ports {
-    enable: Port,
-    link_ctl_i: Port,
-    link_data_i: Port,
-    link_dbg_i: Port,
-    link_ctl_o: Port,
-    link_data_o: Port,
-    link_dbg_o: Port,
-    state: Port,
-    up: Port,
-    start: Port,
-    drained: Port,
-    send: Port,
-    send_vc: Port,
-    send_ctl: Port,
-    send_data: Port,
-    pop: Port,
-    pop_vc: Port,
-    rx_valid: Port,
-    rx_vc: Port,
-    rx_ctl: Port,
-    rx_data: Port,
-    credit: Port,
-    credit_vc: Port,
-    err: Port,
-    err_take: Port,
-    reset: Port,
-}
-
-impl Ports {
-    fn of(unit: &Unit) -> Self {
-        let port = |name| unit.port(name);
-        Self {
-            enable: port("enable_i"),
-            link_ctl_i: port("link_ctl_i"),
-            link_data_i: port("link_data_i"),
-            link_dbg_i: port("link_dbg_i"),
-            link_ctl_o: port("link_ctl_o"),
-            link_data_o: port("link_data_o"),
-            link_dbg_o: port("link_dbg_o"),
-            state: port("state_o"),
-            up: port("up_o"),
-            start: port("start_o"),
-            drained: port("drained_i"),
-            send: port("send_i"),
-            send_vc: port("send_vc_i"),
-            send_ctl: port("send_ctl_i"),
-            send_data: port("send_data_i"),
-            pop: port("pop_i"),
-            pop_vc: port("pop_vc_i"),
-            rx_valid: port("rx_valid_o"),
-            rx_vc: port("rx_vc_o"),
-            rx_ctl: port("rx_ctl_o"),
-            rx_data: port("rx_data_o"),
-            credit: port("credit_o"),
-            credit_vc: port("credit_vc_o"),
-            err: port("err_o"),
-            err_take: port("err_take_i"),
-            reset: port("rst_ni"),
-        }
+ports! {
+    struct Ports {
+        enable: "enable_i", link_ctl_i, link_data_i, link_dbg_i, link_ctl_o, link_data_o, link_dbg_o,
+        state: "state_o", up: "up_o", start: "start_o", drained: "drained_i", send: "send_i", send_vc: "send_vc_i",
+        send_ctl: "send_ctl_i", send_data: "send_data_i", pop: "pop_i", pop_vc: "pop_vc_i", rx_valid: "rx_valid_o",
+        rx_vc: "rx_vc_o", rx_ctl: "rx_ctl_o", rx_data: "rx_data_o", credit: "credit_o", credit_vc: "credit_vc_o",
+        err: "err_o", err_take: "err_take_i", reset: "rst_ni",
     }
 }
 
