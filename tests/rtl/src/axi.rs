@@ -22,6 +22,17 @@ pub struct Timing {
     pub willing: f64,
 }
 
+impl Timing {
+    /// Timing with ranges of cycles for reads and writes, and the willingness of all channels.
+    pub const fn new(read: Range<u64>, write: Range<u64>, willing: f64) -> Self {
+        Self {
+            read,
+            write,
+            willing,
+        }
+    }
+}
+
 /// A burst under way.
 #[derive(Clone, Debug)]
 struct Burst {

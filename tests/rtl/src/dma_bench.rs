@@ -246,11 +246,7 @@ fn class_routes() -> [Route; ROUTES] {
 /// # Panics
 /// If they do not come up.
 pub fn bench(engines: usize, seed: u64) -> Bench {
-    let timing = Timing {
-        read: 5..40,
-        write: 5..60,
-        willing: 0.9,
-    };
+    let timing = Timing::new(5..40, 5..60, 0.9);
     ok(Bench::new(&Setup::ring(engines, timing, seed)))
 }
 
@@ -266,11 +262,7 @@ pub fn pairs() -> impl Iterator<Item = Bench> {
         (DMA3, &[(1, true), (1, false), (2, true)]),
     ];
     models.into_iter().map(|(model, dims)| {
-        let timing = Timing {
-            read: 5..40,
-            write: 5..60,
-            willing: 0.9,
-        };
+        let timing = Timing::new(5..40, 5..60, 0.9);
         let setup = Setup::ring(2, timing, 3);
         let shape = Shape::new(dims);
         ok(Bench::new(&Setup {

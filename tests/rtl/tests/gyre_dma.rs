@@ -95,11 +95,7 @@ proptest! {
 
 /// Cycles, events and memories at the end of random messages.
 fn end_of(gated: bool, seed: u64) -> (u64, Vec<[u64; 64]>, Vec<Vec<u8>>) {
-    let timing = Timing {
-        read: 0..60,
-        write: 0..90,
-        willing: 0.7,
-    };
+    let timing = Timing::new(0..60, 0..90, 0.7);
     let mut bench = ok(Bench::new(&Setup {
         model: DMA3,
         shape: Shape::new(&[(2, true), (2, true), (1, true)]),
@@ -242,11 +238,7 @@ fn hw1_fifo_reads_the_slots_of_its_owner() {
 #[test]
 fn hw1_rings_wrap_many_times() {
     for ring in [4096, 8192] {
-        let timing = Timing {
-            read: 5..40,
-            write: 5..60,
-            willing: 0.9,
-        };
+        let timing = Timing::new(5..40, 5..60, 0.9);
         let setup = Setup::ring(2, timing, 4);
         let mut bench = ok(Bench::new(&Setup { ring, ..setup }));
         // 200 descriptors in a ring of 64 or 128, 150 KiB through each reception ring, and remote gets of
@@ -371,11 +363,7 @@ fn hw1_system_precedes_priority_and_priority_precedes_others() {
 
 /// Memories where cycles are counted: injection buffers of two packets cover a short latency only.
 fn prompt() -> Timing {
-    Timing {
-        read: 8..9,
-        write: 20..21,
-        willing: 1.0,
-    }
+    Timing::new(8..9, 20..21, 1.0)
 }
 
 /// Cycles until 40 messages of class system without payload have found their places, while as many responses arrive by
@@ -863,11 +851,7 @@ fn hw1_remote_gets_wait_for_room_in_the_ring_they_go_to() {
 
 #[test]
 fn hw1_descriptor_on_another_path_waits_for_its_predecessor() {
-    let timing = Timing {
-        read: 200..201,
-        write: 5..6,
-        willing: 1.0,
-    };
+    let timing = Timing::new(200..201, 5..6, 1.0);
     let mut bench = ok(Bench::new(&Setup::ring(2, timing, 23)));
     // The first reads memory; the second needs not, and takes the path to the engine itself.
     bench.put((0, 0), 1, 512, None);
@@ -965,11 +949,7 @@ fn hw1_disabled_engine_starts_nothing() {
 
 #[test]
 fn hw1_shared_counter_reaches_zero_after_the_last_byte_of_its_puts() {
-    let timing = Timing {
-        read: 0..20,
-        write: 0..200,
-        willing: 1.0,
-    };
+    let timing = Timing::new(0..20, 0..200, 1.0);
     let mut bench = ok(Bench::new(&Setup::ring(2, timing, 8)));
     for index in 0..40 {
         bench.put((0, index % 6), 1, 1 + 37 * index as u32, Some(3));
@@ -982,11 +962,7 @@ fn hw1_shared_counter_reaches_zero_after_the_last_byte_of_its_puts() {
 #[test]
 fn fn3_zero_byte_put_lowers_its_counter_behind_earlier_payload() {
     for seed in 0..20 {
-        let timing = Timing {
-            read: 0..20,
-            write: 0..400,
-            willing: 0.7,
-        };
+        let timing = Timing::new(0..20, 0..400, 0.7);
         let mut bench = ok(Bench::new(&Setup::ring(2, timing, seed)));
         for index in 0..6 {
             bench.put((0, 2), 1, 700 * (index + 1), None);

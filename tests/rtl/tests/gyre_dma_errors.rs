@@ -342,11 +342,7 @@ fn hw1_destination_is_checked_in_every_dimension() {
     ];
     for (model, dims) in machines {
         for dim in 0..dims.len() {
-            let timing = Timing {
-                read: 5..40,
-                write: 5..60,
-                willing: 0.9,
-            };
+            let timing = Timing::new(5..40, 5..60, 0.9);
             let setup = Setup::ring(4, timing, 26);
             let shape = Shape::new(dims);
             let mut bench = ok(Bench::new(&Setup {
@@ -373,11 +369,7 @@ fn hw1_destination_is_checked_in_every_dimension() {
 
 #[test]
 fn hw1_refused_descriptor_halts_its_fifo_after_what_went_before_it() {
-    let timing = Timing {
-        read: 200..201,
-        write: 5..6,
-        willing: 1.0,
-    };
+    let timing = Timing::new(200..201, 5..6, 1.0);
     let mut bench = ok(Bench::new(&Setup::ring(2, timing, 25)));
     // The payload of the first is still being read when the second is checked.
     bench.put((0, 0), 1, 512, None);
@@ -519,11 +511,7 @@ fn hw1_remote_get_reads_granted_slots_for_its_requester_only() {
 /// Halts the remote-get FIFO of engine 1 by a bad descriptor, posts a second get and lets the FIFO go on `delay` cycles later:
 /// the cycles from there until the put of the second get has landed, if it does.
 fn cycles_of_a_second_get(delay: u64) -> Option<u64> {
-    let timing = Timing {
-        read: 4..5,
-        write: 12..13,
-        willing: 1.0,
-    };
+    let timing = Timing::new(4..5, 12..13, 1.0);
     let mut bench = ok(Bench::new(&Setup::ring(2, timing, 24)));
     let granted = at(slot::GRANTED, 64);
     let bad = Descriptor::put(coord(0), at(slot::SOURCE, 64), slot::SMALL, 0);
@@ -815,11 +803,7 @@ fn hw1_refused_writes_and_counter_accesses_are_contained() {
 #[test]
 fn hw1_reception_fifo_halts_with_its_tail_before_a_refused_write() {
     // Answers so late that packets behind the refused one are on their way.
-    let timing = Timing {
-        read: 5..40,
-        write: 150..200,
-        willing: 1.0,
-    };
+    let timing = Timing::new(5..40, 150..200, 1.0);
     for class in VClass::MESSAGES {
         let mut bench = ok(Bench::new(&Setup::ring(2, timing.clone(), 33)));
         let ring = RECEPTION + RING;

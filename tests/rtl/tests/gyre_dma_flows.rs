@@ -122,11 +122,7 @@ proptest! {
 
 /// Cycles, events and memories at the end of random messages by flows.
 fn end_of(gated: bool, seed: u64) -> (u64, Vec<[u64; 64]>, Vec<Vec<u8>>) {
-    let timing = Timing {
-        read: 0..60,
-        write: 0..90,
-        willing: 0.7,
-    };
+    let timing = Timing::new(0..60, 0..90, 0.7);
     let mut bench = ok(Bench::new(&Setup {
         model: DMA3,
         shape: Shape::new(&[(2, true), (2, true), (1, true)]),
@@ -163,11 +159,7 @@ fn hw4_puts_of_a_flow_complete_in_order() {
         let mut shape = vec![(1, true); dims - 1];
         shape.push((3, true));
         for seed in 0..4 {
-            let timing = Timing {
-                read: 0..60,
-                write: 0..300,
-                willing: 0.8,
-            };
+            let timing = Timing::new(0..60, 0..300, 0.8);
             let setup = Setup {
                 model,
                 shape: Shape::new(&shape),
