@@ -5,20 +5,29 @@
 CARGO ?= cargo
 PROFILE := --release --locked
 
+# Clippy is the compiler of the tests: one pass lints and compiles.
+LINTED := RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/tools/clippy-rustc
+
 PREFIX ?= /usr/local
 
 # Random cases of tests are the same in every run; another seed draws others.
 export PROPTEST_RNG_SEED ?= 1
 
-.PHONY: run test test-see test-mpi fuzz conformance build setup setup-verilator setup-formal mpi lint syn formal formal-bounded csr csr-check cost-table requirements-tests fmt-check clippy unit model-check install clean help
+.PHONY: run test test-times test-see test-mpi fuzz conformance build setup setup-verilator setup-formal mpi lint syn formal formal-bounded csr csr-check cost-table requirements-tests fmt-check clippy unit model-check install clean help
 
 # Runs a trace of a real MPI program on a 2x2x2 torus; leaves the first message's waveform and a page for a browser in out/.
 run: setup-verilator
 	@mkdir -p out
 	$(CARGO) run $(PROFILE) -- run lulesh --trace out/first-message.vcd --timeline out/run.html
 
-# What a change must hold to; CI runs the bounded proofs and the fuzzer besides.
-test: setup csr-check fmt-check clippy lint syn unit model-check
+# What a change must hold to; CI runs the bounded proofs and the fuzzer besides. Checks of the design, one processor each, run beside
+# the Rust ones.
+test: setup
+	@tools/lanes.sh "lint syn csr-check" "fmt-check unit model-check"
+
+# Seconds by target, by crate that is compiled and by test binary, compiling and running apart.
+test-times: setup
+	tools/test_times.py csr-check fmt-check lint syn model-check
 
 # Random stimuli against the RTL, 10,000 cases, some minutes on two cores; what is found lies in out/fuzz.
 fuzz: build
@@ -98,18 +107,17 @@ requirements-tests:
 fmt-check:
 	$(CARGO) fmt --all --check
 
-# Every lint on the Rust sources, programs and tests included.
+# Every lint on the Rust sources, programs and tests included, without running anything; `unit` has them too.
 clippy: setup-verilator
 	$(CARGO) clippy $(PROFILE) --workspace --all-targets -- -D warnings
 
-# Rust and RTL tests, to the end whatever fails.
+# Rust and RTL tests, to the end whatever fails; lints every crate as it is compiled.
 unit: setup-verilator
-	$(CARGO) test $(PROFILE) --workspace --no-fail-fast
+	$(LINTED) $(CARGO) test $(PROFILE) --workspace --no-fail-fast
 
 # The driver's queues and locks, every interleaving of a few threads.
 model-check:
-	$(CARGO) clippy $(PROFILE) -p gyre-driver --features loom --test concurrency -- -D warnings
-	$(CARGO) test $(PROFILE) -p gyre-driver --features loom --test concurrency
+	$(LINTED) $(CARGO) test $(PROFILE) -p gyre-driver --features loom --test concurrency
 
 # Installs the command, its libraries, the RTL, Verilator, completions and manual pages below PREFIX; DESTDIR comes before it.
 install: build
