@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Installs what `make build` has made, and what models of the machine are compiled from, below $DESTDIR$PREFIX:
+# Installs the results of `make build`, and the parts from which models of the machine are compiled, below $DESTDIR$PREFIX:
 #
 #   bin/gyre                     the command
 #   include/, lib/libpami.so     for C programs
 #   lib/gyre/libfabric/          the provider for programs of MPI
 #   lib/gyre/verilator/          Verilator, with its C++ runtime
 #   share/gyre/                  the RTL
-#   share/                       completions of bash, zsh and fish; manual pages
+#   share/                       completions of bash, zsh and fish; manual pages; licences (doc/gyre)
 #
 # PREFIX is an absolute path, /usr/local if it is not set. BUILD names another folder than target/release.
 set -euo pipefail
@@ -41,6 +41,7 @@ install -D -m 755 "$build/libpami.so" "$to/lib/libpami.so"
 install -D -m 755 "$provider" "$to/lib/gyre/libfabric/libgyre-fi.so"
 install -D -m 644 -t "$to/include" programs/pami/include/*.h
 copy rtl "$to/share/gyre/rtl"
+install -D -m 644 -t "$to/share/doc/gyre" LICENSE-MIT LICENSE-APACHE
 install -D -m 644 -t "$to/share/gyre/sim-harness/sim/sv" sim-harness/sim/sv/*.sv
 copy "$verilator/bin" "$to/lib/gyre/verilator/bin"
 copy "$verilator/include" "$to/lib/gyre/verilator/include"
