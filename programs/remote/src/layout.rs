@@ -4,15 +4,16 @@
 //! otherwise, and below the program's name, arguments and environment.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::{OsStr, OsString, c_int, c_ulong};
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use nix::sys::personality::{self, Persona};
+use libc::ADDR_NO_RANDOMIZE;
 
 /// The variable that fills the environment up.
 const PADDING: &str = "GYRE_PADDING";
@@ -57,15 +58,28 @@ pub(crate) fn fix_addresses() {
     let _ = fix();
 }
 
-/// The same; what the persona was before.
-fn fix() -> nix::Result<Persona> {
-    let persona = personality::get()?;
-    personality::set(persona | Persona::ADDR_NO_RANDOMIZE)
+/// Fixes them; returns the persona before.
+fn fix() -> io::Result<c_int> {
+    let persona = set_persona(QUERY)?;
+    set_persona(persona | ADDR_NO_RANDOMIZE)
 }
 
-/// Whether this thread may do so, and with it the processes that it starts.
+/// In place of a persona: changes nothing.
+const QUERY: c_int = -1;
+
+/// Sets the persona of this thread; returns the one before.
+fn set_persona(persona: c_int) -> io::Result<c_int> {
+    // SAFETY: the call touches no memory of this process. Bits above the 32 of a persona are zero.
+    let before = unsafe { libc::personality(c_ulong::from(persona.cast_unsigned())) };
+    match before {
+        -1 => Err(io::Error::last_os_error()),
+        before => Ok(before),
+    }
+}
+
+/// Whether this thread may fix its addresses, and with them those of the processes that it starts.
 fn may_fix() -> bool {
-    fix().and_then(personality::set).is_ok()
+    fix().and_then(set_persona).is_ok()
 }
 
 /// Whether the system shows nobody the persona of this process's children, once that is known.
@@ -98,8 +112,8 @@ fn persona(process: u32) -> Option<i32> {
 
 /// Whether the system places a process at random, as far as is known.
 pub(crate) fn is_random(process: u32) -> bool {
-    let fixed = match persona(process).map(Persona::from_bits_truncate) {
-        Some(persona) => persona.contains(Persona::ADDR_NO_RANDOMIZE),
+    let fixed = match persona(process) {
+        Some(persona) => persona & ADDR_NO_RANDOMIZE != 0,
         None => may_fix(),
     };
     let switch = fs::read_to_string("/proc/sys/kernel/randomize_va_space");

@@ -7,9 +7,8 @@ use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::OnceLock;
+use std::{mem, ptr};
 
-use nix::errno::Errno;
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use rustix::net::{self, RecvFlags, SendFlags};
 use rustix::process::Pid;
 
@@ -25,29 +24,46 @@ pub(crate) fn answer_requests(ends: Ends) -> io::Result<()> {
     if CHANNEL.set((ends, rustix::process::getpid())).is_err() {
         return Ok(());
     }
-    let signal = Signal::try_from(SIGNAL.as_raw())?;
-    // What the handler interrupts goes on.
-    let listen = SigAction::new(
-        SigHandler::Handler(on_signal),
-        SaFlags::SA_RESTART | SaFlags::SA_ONSTACK,
-        SigSet::empty(),
-    );
+    let signal = SIGNAL.as_raw();
+    let handler: extern "C" fn(c_int) = on_signal;
     // SAFETY: the handler makes system calls and nothing else: it takes no lock, allocates nothing, leaves `errno` as it was, and
     // of what is shared it reads a cell that was filled before. What was there before goes back as the system gave it.
+    // All zeros are a valid action (the default one) and a valid set (the empty one).
     unsafe {
-        let before = sigaction(signal, &listen)?;
-        if !matches!(before.handler(), SigHandler::SigDfl | SigHandler::SigIgn) {
-            sigaction(signal, &before)?;
+        let mut listen: libc::sigaction = mem::zeroed();
+        listen.sa_sigaction = handler as usize;
+        // The interrupted call goes on.
+        listen.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
+        let mut before: libc::sigaction = mem::zeroed();
+        succeeded(libc::sigaction(signal, &raw const listen, &raw mut before))?;
+        if ![libc::SIG_DFL, libc::SIG_IGN].contains(&before.sa_sigaction) {
+            succeeded(libc::sigaction(signal, &raw const before, ptr::null_mut()))?;
+        }
+        let mut set: libc::sigset_t = mem::zeroed();
+        succeeded(libc::sigaddset(&raw mut set, signal))?;
+        match libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, ptr::null_mut()) {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
         }
     }
-    SigSet::from(signal).thread_unblock()?;
-    Ok(())
+}
+
+/// The error of a call of the C library that returns -1.
+fn succeeded(result: c_int) -> io::Result<()> {
+    match result {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
 }
 
 extern "C" fn on_signal(_signal: c_int) {
-    let errno = Errno::last_raw();
+    // SAFETY: the address of this thread's `errno`, which nothing else uses while the handler runs.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    let before = unsafe { errno.read() };
     answer_all();
-    Errno::set_raw(errno);
+    // SAFETY: as above.
+    unsafe { errno.write(before) };
 }
 
 /// Answers the requests that are there.
@@ -86,8 +102,8 @@ fn copy_out(memory: BorrowedFd<'_>, request: Request) -> u64 {
     // SAFETY: the call reads memory, and the system looks at every address: bytes that are not there end the call with an
     // error.
     let copied = unsafe {
-        nix::libc::syscall(
-            nix::libc::SYS_pwrite64,
+        libc::syscall(
+            libc::SYS_pwrite64,
             memory.as_raw_fd(),
             request.address,
             request.bytes,
@@ -105,8 +121,8 @@ unsafe fn copy_in(memory: BorrowedFd<'_>, request: Request) -> u64 {
     // SAFETY: the system looks at every address: bytes that are not there or may not be written end the call with an error.
     // The caller promises that the others may change.
     let copied = unsafe {
-        nix::libc::syscall(
-            nix::libc::SYS_pread64,
+        libc::syscall(
+            libc::SYS_pread64,
             memory.as_raw_fd(),
             request.address,
             request.bytes,

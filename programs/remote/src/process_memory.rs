@@ -1,17 +1,17 @@
 //! Bytes of a task's process, as the machine's process reaches them.
 
 use std::cell::{Cell, OnceCell};
+use std::ffi::{c_ulong, c_void};
 use std::fmt;
-use std::io::{IoSlice, IoSliceMut};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::time::Duration;
 
-use nix::errno::Errno;
-use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
-use nix::unistd::Pid;
+use libc::{iovec, process_vm_readv, process_vm_writev};
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::process::PidfdFlags;
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, RawPid};
 
 use crate::copy_channel::{Channel, NoAnswer, PIECE};
 
@@ -30,6 +30,43 @@ pub(crate) struct ProcessMemory {
     forbidden: Cell<Option<Errno>>,
     /// Whether the process has not answered in time: it is not asked again.
     silent: Cell<bool>,
+}
+
+/// `process_vm_readv` or `process_vm_writev`.
+type Access = unsafe extern "C" fn(
+    RawPid,
+    *const iovec,
+    c_ulong,
+    *const iovec,
+    c_ulong,
+    c_ulong,
+) -> isize;
+
+/// Copies `len` bytes between `here` and address `there` of a process; returns how many the system has copied, counted from the
+/// first.
+///
+/// # Safety
+/// `access` may read or write `len` bytes at `here`, and may write at `there` if it writes to the process.
+unsafe fn copy(
+    access: Access,
+    process: Pid,
+    here: *mut u8,
+    there: usize,
+    len: usize,
+) -> rustix::io::Result<usize> {
+    let part = |iov_base: *mut c_void| iovec {
+        iov_base,
+        iov_len: len,
+    };
+    let (here, there) = (part(here.cast()), part(std::ptr::without_provenance_mut(there)));
+    // SAFETY: one part on each side; the caller answers for them, and the system checks every address of the other process.
+    let copied = unsafe { access(process.as_raw_pid(), &raw const here, 1, &raw const there, 1, 0) };
+    usize::try_from(copied).map_err(|_| last_error())
+}
+
+/// The error of the C library's call that has just failed.
+fn last_error() -> Errno {
+    Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
 /// A process that has come to the machine.
@@ -56,7 +93,6 @@ impl ProcessMemory {
         if self.process.get().is_none() {
             let number = self.channel.greeting()?;
             let ended = rustix::process::pidfd_open(number, PidfdFlags::empty()).ok()?;
-            let number = Pid::from_raw(number.as_raw_nonzero().get());
             // It was empty.
             let _ = self.process.set(Attached { number, ended });
         }
@@ -78,13 +114,13 @@ impl ProcessMemory {
     }
 
     /// What the machine's own access has come to: `None` if the system forbids it.
-    fn allowed(&self, access: impl FnOnce() -> nix::Result<usize>) -> Option<usize> {
+    fn allowed(&self, access: impl FnOnce() -> rustix::io::Result<usize>) -> Option<usize> {
         if self.forbidden.get().is_some() {
             return None;
         }
         match access() {
             Ok(bytes) => Some(bytes),
-            Err(errno @ (Errno::EPERM | Errno::EACCES | Errno::ENOSYS)) => {
+            Err(errno @ (Errno::PERM | Errno::ACCESS | Errno::NOSYS)) => {
                 self.forbidden.set(Some(errno));
                 None
             }
@@ -108,8 +144,8 @@ impl ProcessMemory {
         };
         let len = out.len();
         let access = || {
-            let part = [RemoteIoVec { base, len }];
-            process_vm_readv(process.number, &mut [IoSliceMut::new(out)], &part)
+            // SAFETY: the system writes at most `len` bytes to `out`, and reads the other process alone.
+            unsafe { copy(process_vm_readv, process.number, out.as_mut_ptr(), base, len) }
         };
         if let Some(read) = self.allowed(access) {
             return read == len;
@@ -130,8 +166,9 @@ impl ProcessMemory {
         };
         let len = data.len();
         let access = || {
-            let part = [RemoteIoVec { base, len }];
-            process_vm_writev(process.number, &[IoSlice::new(data)], &part)
+            // SAFETY: the system reads `len` bytes of `data`. The program has given the bytes at `base` to an operation, so nothing
+            // relies on their value.
+            unsafe { copy(process_vm_writev, process.number, data.as_ptr().cast_mut(), base, len) }
         };
         if let Some(written) = self.allowed(access) {
             return written == len;

@@ -7,7 +7,6 @@ use std::thread::{self, JoinHandle};
 
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::net::RecvFlags;
-use rustix::process::Pid as Number;
 
 use super::*;
 use crate::copy_channel::Ends;
@@ -31,7 +30,7 @@ pub(crate) fn of_nobody() -> Rc<ProcessMemory> {
 /// The memory of this process where the system forbids to reach it, and a thread copies until the memory is dropped.
 fn forbidden() -> (Rc<ProcessMemory>, JoinHandle<()>) {
     let (memory, ends) = of_this_process(Duration::from_secs(60));
-    memory.forbidden.set(Some(Errno::EPERM));
+    memory.forbidden.set(Some(Errno::PERM));
     let copies = move || while own_memory::answer(&ends, RecvFlags::empty()) {};
     (memory, thread::spawn(copies))
 }
@@ -127,12 +126,12 @@ fn x5_x6_memory_of_a_process_is_the_same_whoever_copies_it() {
 #[test]
 fn x5_x6_a_process_that_does_not_copy_is_asked_once_and_named() {
     let (memory, ends) = of_this_process(Duration::from_millis(20));
-    memory.forbidden.set(Some(Errno::ENOSYS));
+    memory.forbidden.set(Some(Errno::NOSYS));
     let range = ProcessRange::new(&memory, 64, 64);
     assert_eq!(range.trouble(), None);
     assert!(!range.read(0, &mut [0; 8]));
     let trouble = range.trouble().expect("it is silent");
-    for words in ["process_vm_readv", "ENOSYS", "SIGURG", "0.02 s"] {
+    for words in ["process_vm_readv", "Function not implemented", "SIGURG", "0.02 s"] {
         assert!(trouble.contains(words), "{trouble}");
     }
     assert!(!range.write(0, &[0; 8]));
@@ -161,14 +160,14 @@ fn x5_x6_a_process_that_has_not_come_or_has_ended_has_no_memory() {
     assert!(read(&memory));
 
     let mut child = Command::new("true").spawn().expect("starts");
-    let ended = rustix::process::pidfd_open(Number::from_child(&child), PidfdFlags::empty());
+    let ended = rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
     let ended = ended.expect("nobody has waited for it");
     child.wait().expect("ends");
     let memory = ProcessMemory::new(
         Rc::new(Channel::create().expect("a channel").0),
         Duration::ZERO,
     );
-    let number = nix::unistd::getpid();
+    let number = rustix::process::getpid();
     assert!(memory.process.set(Attached { number, ended }).is_ok());
     assert!(!read(&Rc::new(memory)), "its number is another's by now");
 }
