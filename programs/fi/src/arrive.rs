@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 use gyre_driver::{
     Arrival, BufferRange, Context, DoneFn, Error, Op, Platform as _, Receive, Routing,
 };
+use gyre_interpose::Staging;
 use gyre_remote::{RemoteBuffer, RemotePlatform};
-use pami::staging::Staging;
 
 use crate::boundary::Refusal;
 use crate::cq::Completion;

@@ -33,7 +33,7 @@ impl From<gyre_collectives::Error> for Refusal {
 
 /// Runs the body of a function that returns 0 or a negative error.
 pub fn status(body: impl FnOnce() -> Result<(), Refusal>) -> i32 {
-    match pami::boundary::value(body) {
+    match gyre_interpose::boundary::value(body) {
         Ok(()) => 0,
         Err(Refusal(error)) => -error,
     }
@@ -41,7 +41,7 @@ pub fn status(body: impl FnOnce() -> Result<(), Refusal>) -> i32 {
 
 /// Runs the body of a function that returns a count or a negative error.
 pub fn count(body: impl FnOnce() -> Result<usize, Refusal>) -> isize {
-    match pami::boundary::value(body) {
+    match gyre_interpose::boundary::value(body) {
         // A count of things in memory.
         Ok(count) => count as isize,
         Err(Refusal(error)) => -(error as isize),

@@ -106,7 +106,8 @@ pub unsafe fn of(fid: *mut Fid) -> Result<Arc<Counter>, Refusal> {
 
 unsafe extern "C" fn read(fid: *mut Fid) -> u64 {
     // SAFETY: the program passes a counter.
-    pami::boundary::value(|| unsafe { of(fid) }.and_then(|counter| counter.read())).unwrap_or(0)
+    gyre_interpose::boundary::value(|| unsafe { of(fid) }.and_then(|counter| counter.read()))
+        .unwrap_or(0)
 }
 
 unsafe extern "C" fn readerr(fid: *mut Fid) -> u64 {

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use gyre_driver::{Op, Platform as _};
-use pami::staging::Staging;
+use gyre_interpose::Staging;
 
 use crate::abi::Iovec;
 use crate::boundary::Refusal;

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
-use pami::job::Job;
+use gyre_interpose::Job;
 
 use crate::abi::{
     AV_TABLE, DomainAttr, EP_RDM, EpAttr, FabricAttr, Info, MR_ALLOCATED, MR_PROV_KEY,

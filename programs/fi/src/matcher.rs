@@ -2,8 +2,8 @@
 
 use gyre_driver::matching::table::{self, MatchTable};
 use gyre_driver::{DeferredReceive, TaskId};
+use gyre_interpose::Staging;
 use gyre_remote::RemotePlatform;
-use pami::staging::Staging;
 
 use crate::landing::{Buffer, Landing};
 

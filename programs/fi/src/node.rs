@@ -4,8 +4,8 @@ use std::sync::{Arc, Weak};
 
 use gyre_collectives::Geometry;
 use gyre_driver::{Client, Context};
+use gyre_interpose::Job;
 use gyre_remote::RemotePlatform;
-use pami::job::Job;
 use parking_lot::Mutex;
 
 use crate::boundary::Refusal;

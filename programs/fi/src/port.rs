@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use gyre_collectives::Collectives;
 use gyre_driver::{COPY_CHUNK, Context, Endpoint, Op, Platform as _};
+use gyre_interpose::patience::{Growth, Patience};
 use gyre_remote::RemotePlatform;
-use pami::patience::{Growth, Patience};
 use parking_lot::Mutex;
 
 use crate::abi::{ADDR_UNSPEC, Addr, flags};

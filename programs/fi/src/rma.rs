@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use gyre_driver::{DoneFn, Get, Put, RemoteAddress, Routing, TaskId};
+use gyre_interpose::Staging;
 use gyre_remote::windows::offset_of;
-use pami::staging::Staging;
 use parking_lot::Mutex;
 
 use crate::abi::{Addr, Fid, Iovec, MsgRma, RmaIov, RmaOps, flags, not_there};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use gyre_driver::{DEFAULT_EAGER_LIMIT, DoneFn, SendImmediate, SendMessage, SendProtocol};
+use gyre_interpose::Staging;
 use gyre_remote::RemotePlatform;
-use pami::staging::Staging;
 
 use crate::abi::{Addr, flags};
 use crate::arrive::map;

@@ -1,10 +1,11 @@
 //! Computation of the program that is measured and takes simulated time, when `gyre exec --compute` wants that. What a program
-//! says it has computed comes by `gyre_compute` (`clock`).
+//! says it has computed comes by [`gyre_compute`].
 
 use std::cell::Cell;
 
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::boundary;
 use crate::job::Job;
 
 thread_local! {
@@ -56,4 +57,14 @@ fn processor_time_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     // Never negative.
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// C: `gyre_compute`. The program has computed for so many nanoseconds of simulated time. Nothing outside of a task.
+#[unsafe(no_mangle)]
+pub extern "C" fn gyre_compute(nanoseconds: u64) {
+    boundary::value(|| {
+        if let Some(job) = Job::of_this_thread() {
+            job.platform.compute(nanoseconds.saturating_mul(1000));
+        }
+    });
 }

@@ -4,10 +4,13 @@ use std::sync::OnceLock;
 
 use gyre_remote::{RemotePlatform, TaskDescription};
 
-use crate::failure::Failure;
+/// The process is no task of a job.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
+pub struct NoJob(String);
 
 /// The job, once the program has asked for it.
-static JOB: OnceLock<Result<Job, Failure>> = OnceLock::new();
+static JOB: OnceLock<Result<Job, NoJob>> = OnceLock::new();
 
 /// The machine, and what this task is there.
 pub struct Job {
@@ -23,8 +26,8 @@ impl Job {
     /// The job of this process.
     ///
     /// # Errors
-    /// `PAMI_ERROR` when no machine has started the process.
-    pub fn get() -> Result<&'static Self, Failure> {
+    /// [`NoJob`] when no machine has started the process.
+    pub fn get() -> Result<&'static Self, NoJob> {
         JOB.get_or_init(Self::attach).as_ref().map_err(Clone::clone)
     }
 
@@ -40,12 +43,12 @@ impl Job {
         JOB.get().is_none() && *TASK.get_or_init(gyre_remote::is_task)
     }
 
-    fn attach() -> Result<Self, Failure> {
+    fn attach() -> Result<Self, NoJob> {
         let platform = gyre_remote::attach()
-            .map_err(|error| Failure::error(format!("{error}: gyre exec starts programs")))?;
+            .map_err(|error| NoJob(format!("{error}: gyre exec starts programs")))?;
         let description = platform
             .description()
-            .map_err(|error| Failure::error(error.to_string()))?;
+            .map_err(|error| NoJob(error.to_string()))?;
         let here = description.nodes.get(description.task as usize);
         let tasks = description.nodes.iter().enumerate();
         let local_tasks = tasks.filter(|(_, node)| Some(*node) == here);

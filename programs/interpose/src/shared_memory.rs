@@ -12,7 +12,7 @@ use libc::mode_t;
 use rustix::io::Errno;
 use rustix::shm::{Mode, OFlags, open, unlink};
 
-use crate::interposed::fail;
+use crate::clocks::fail;
 
 /// What the host calls the memory.
 ///

@@ -3,8 +3,10 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
-use crate::abi::ResultCode;
-use crate::failure::Failure;
+/// There is no memory for so many bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no memory for {0} bytes of data")]
+pub struct NoMemory(usize);
 
 /// Alignment, bytes: a line of memory.
 const ALIGN: usize = 64;
@@ -22,12 +24,9 @@ impl Staging {
     /// `bytes` zeros, more than 0.
     ///
     /// # Errors
-    /// `PAMI_ENOMEM` when there is no memory.
-    pub fn zeroed(bytes: usize) -> Result<Self, Failure> {
-        let none = || Failure {
-            code: ResultCode::ENOMEM,
-            text: format!("no memory for {bytes} bytes of data"),
-        };
+    /// [`NoMemory`].
+    pub fn zeroed(bytes: usize) -> Result<Self, NoMemory> {
+        let none = || NoMemory(bytes);
         let layout = Layout::from_size_align(bytes.max(1), ALIGN).map_err(|_| none())?;
         // SAFETY: the layout has a byte or more.
         let address = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(none)?;

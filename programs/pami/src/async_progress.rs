@@ -14,7 +14,7 @@ use crate::abi::{self, AsyncEvent, AsyncFunction, ResultCode};
 use crate::boundary;
 use crate::context::{CONTEXTS, Context};
 use crate::failure::Failure;
-use crate::threads::{pthread_create, pthread_join};
+use gyre_interpose::threads::{pthread_create, pthread_join};
 
 /// What contexts have of the extension, by their handles.
 static CONTEXTS_WITH: Mutex<BTreeMap<usize, Progress>> = Mutex::new(BTreeMap::new());

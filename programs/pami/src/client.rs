@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::group::{GEOMETRIES, Group};
 use crate::handles::Handles;
 use crate::headers::Headers;
-use crate::job::Job;
+use gyre_interpose::Job;
 
 /// All clients of the process.
 pub static CLIENTS: Handles<Client> = Handles::new("client", 0x100);

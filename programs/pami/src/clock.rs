@@ -6,7 +6,6 @@ use crate::abi;
 use crate::boundary;
 use crate::client::CLIENTS;
 use crate::failure::Failure;
-use crate::job::Job;
 
 /// Picoseconds of a second.
 const SECOND: f64 = 1e12;
@@ -57,14 +56,4 @@ pub unsafe extern "C" fn PAMI_Error_text(string: *mut c_char, length: usize) -> 
         }
         count
     })
-}
-
-/// C: `gyre_compute`. The program has computed for so many nanoseconds of simulated time. Nothing outside of a task.
-#[unsafe(no_mangle)]
-pub extern "C" fn gyre_compute(nanoseconds: u64) {
-    boundary::value(|| {
-        if let Some(job) = Job::of_this_thread() {
-            job.platform.compute(nanoseconds.saturating_mul(1000));
-        }
-    });
 }

@@ -16,7 +16,7 @@ use crate::group::GEOMETRIES;
 use crate::handles::Handles;
 use crate::hints::Dispatch;
 use crate::passed::passed;
-use crate::patience::{Growth, Patience};
+use gyre_interpose::patience::{Growth, Patience};
 
 /// All contexts of the process.
 pub static CONTEXTS: Handles<Context> = Handles::new("context", 0x1_0000);

@@ -11,9 +11,9 @@ use crate::abi::{DataFunction, Type as Handle};
 use crate::elements::Element;
 use crate::failure::Failure;
 use crate::operations::{Combine, Operation, combine};
-use crate::staging::Staging;
 use crate::type_handles::{complete, predefined};
 use crate::types::Type;
+use gyre_interpose::Staging;
 
 /// Functions of a program are at no address below this.
 const LOWEST_ADDRESS: usize = 4096;

@@ -17,7 +17,7 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::hints::{Dispatch, check};
 use crate::memory::map;
-use crate::staging::Staging;
+use gyre_interpose::Staging;
 
 /// Largest number of a dispatch: those above are the library's and the driver's.
 pub const LARGEST: usize = messages::DISPATCH as usize - 1;

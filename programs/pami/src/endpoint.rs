@@ -7,7 +7,7 @@ use crate::boundary;
 use crate::client::CLIENTS;
 use crate::code::{endpoint_code, parts};
 use crate::failure::Failure;
-use crate::job::Job;
+use gyre_interpose::Job;
 
 /// C: `PAMI_Endpoint_create`.
 ///

@@ -12,7 +12,7 @@ use crate::boundary;
 use crate::client::CLIENTS;
 use crate::failure::Failure;
 use crate::handles::Handles;
-use crate::job::Job;
+use gyre_interpose::Job;
 
 /// An extension that is open.
 #[derive(Clone, Copy)]

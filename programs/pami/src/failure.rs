@@ -1,6 +1,7 @@
 //! Why a function refuses or fails: a result code with a sentence for `PAMI_Error_text`.
 
 use gyre_driver::{AllocError, Error};
+use gyre_interpose::{NoJob, NoMemory};
 
 use crate::abi::ResultCode;
 
@@ -70,6 +71,21 @@ impl From<gyre_collectives::Error> for Failure {
             | Of::Algorithm { .. }
             | Of::Routes { .. } => Self::invalid(error.to_string()),
             _ => Self::error(error.to_string()),
+        }
+    }
+}
+
+impl From<NoJob> for Failure {
+    fn from(error: NoJob) -> Self {
+        Self::error(error.to_string())
+    }
+}
+
+impl From<NoMemory> for Failure {
+    fn from(error: NoMemory) -> Self {
+        Self {
+            code: ResultCode::ENOMEM,
+            text: error.to_string(),
         }
     }
 }

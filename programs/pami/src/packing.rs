@@ -8,8 +8,8 @@ use crate::buffers::{Count, Counts, product};
 use crate::data::{Function, Place, Transfer};
 use crate::elements::Element;
 use crate::failure::Failure;
-use crate::staging::Staging;
 use crate::type_handles::complete;
+use gyre_interpose::Staging;
 
 /// What becomes of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]

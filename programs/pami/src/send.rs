@@ -13,7 +13,7 @@ use crate::dispatch::IMMEDIATE;
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::memory::map;
-use crate::staging::Staging;
+use gyre_interpose::Staging;
 
 /// The bytes of a part of a message.
 ///

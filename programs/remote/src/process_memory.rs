@@ -33,14 +33,8 @@ pub(crate) struct ProcessMemory {
 }
 
 /// `process_vm_readv` or `process_vm_writev`.
-type Access = unsafe extern "C" fn(
-    RawPid,
-    *const iovec,
-    c_ulong,
-    *const iovec,
-    c_ulong,
-    c_ulong,
-) -> isize;
+type Access =
+    unsafe extern "C" fn(RawPid, *const iovec, c_ulong, *const iovec, c_ulong, c_ulong) -> isize;
 
 /// Copies `len` bytes between `here` and address `there` of a process; returns how many the system has copied, counted from the
 /// first.
@@ -58,9 +52,21 @@ unsafe fn copy(
         iov_base,
         iov_len: len,
     };
-    let (here, there) = (part(here.cast()), part(std::ptr::without_provenance_mut(there)));
+    let (here, there) = (
+        part(here.cast()),
+        part(std::ptr::without_provenance_mut(there)),
+    );
     // SAFETY: one part on each side; the caller answers for them, and the system checks every address of the other process.
-    let copied = unsafe { access(process.as_raw_pid(), &raw const here, 1, &raw const there, 1, 0) };
+    let copied = unsafe {
+        access(
+            process.as_raw_pid(),
+            &raw const here,
+            1,
+            &raw const there,
+            1,
+            0,
+        )
+    };
     usize::try_from(copied).map_err(|_| last_error())
 }
 
@@ -145,7 +151,15 @@ impl ProcessMemory {
         let len = out.len();
         let access = || {
             // SAFETY: the system writes at most `len` bytes to `out`, and reads the other process alone.
-            unsafe { copy(process_vm_readv, process.number, out.as_mut_ptr(), base, len) }
+            unsafe {
+                copy(
+                    process_vm_readv,
+                    process.number,
+                    out.as_mut_ptr(),
+                    base,
+                    len,
+                )
+            }
         };
         if let Some(read) = self.allowed(access) {
             return read == len;
@@ -168,7 +182,15 @@ impl ProcessMemory {
         let access = || {
             // SAFETY: the system reads `len` bytes of `data`. The program has given the bytes at `base` to an operation, so nothing
             // relies on their value.
-            unsafe { copy(process_vm_writev, process.number, data.as_ptr().cast_mut(), base, len) }
+            unsafe {
+                copy(
+                    process_vm_writev,
+                    process.number,
+                    data.as_ptr().cast_mut(),
+                    base,
+                    len,
+                )
+            }
         };
         if let Some(written) = self.allowed(access) {
             return written == len;

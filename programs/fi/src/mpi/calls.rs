@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use gyre_collectives::{DataType, ReduceOp, Request};
 use gyre_driver::{BufferRange, Error};
+use gyre_interpose::Staging;
 use gyre_remote::RemoteBuffer;
-use pami::staging::Staging;
 
 use super::communicator::{Communicator, carry_out};
 use super::data::{data_type, is_dense, operation, size};
@@ -51,7 +51,7 @@ fn range(port: &Port, memory: usize, bytes: usize) -> Result<BufferRange<RemoteB
 
 /// `MPI_Barrier`; `None`: it is MPICH's.
 pub fn barrier(comm: Handle) -> Option<i32> {
-    pami::boundary::value(|| {
+    gyre_interpose::boundary::value(|| {
         let (library, communicator) = communicator(comm)?;
         let (member, port) = communicator.member()?;
         Some(result(carry_out(
@@ -70,7 +70,7 @@ pub fn bcast(
     root: i32,
     comm: Handle,
 ) -> Option<i32> {
-    pami::boundary::value(|| {
+    gyre_interpose::boundary::value(|| {
         let (library, communicator) = communicator(comm)?;
         let (member, port) = communicator.member()?;
         let root = usize::try_from(root).ok()?;
@@ -172,7 +172,7 @@ impl Reduced {
 
 /// `MPI_Allreduce`; `None`: it is MPICH's.
 pub fn allreduce(reduced: Reduced, comm: Handle) -> Option<i32> {
-    pami::boundary::value(|| {
+    gyre_interpose::boundary::value(|| {
         let (reduction, bytes) = reduced.known()?;
         let (library, communicator) = communicator(comm)?;
         let (member, port) = communicator.member()?;
@@ -194,7 +194,7 @@ pub fn allreduce(reduced: Reduced, comm: Handle) -> Option<i32> {
 
 /// `MPI_Reduce`; `None`: it is MPICH's.
 pub fn reduce(reduced: Reduced, root: i32, comm: Handle) -> Option<i32> {
-    pami::boundary::value(|| {
+    gyre_interpose::boundary::value(|| {
         let (reduction, bytes) = reduced.known()?;
         let (library, communicator) = communicator(comm)?;
         let (member, port) = communicator.member()?;

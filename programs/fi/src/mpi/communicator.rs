@@ -106,7 +106,7 @@ unsafe extern "C" fn end(
     attribute: *mut c_void,
     _word: *mut c_void,
 ) -> c_int {
-    pami::boundary::value(|| {
+    gyre_interpose::boundary::value(|| {
         // SAFETY: what `of` has attached, once.
         let communicator = unsafe { Box::from_raw(attribute.cast::<Communicator>()) };
         if let Some(member) = communicator.member {

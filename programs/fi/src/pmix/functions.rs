@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pami::boundary;
+use gyre_interpose::boundary;
 
 use super::abi::{ALL, CValue, DoneFn, HandlerFn, Info, Process, Status, ValueFn, status};
 use super::client;

@@ -9,7 +9,7 @@ use super::is_simulated;
 use super::mutex;
 use super::real::real;
 use crate::boundary;
-use crate::interposed::deadline_ps;
+use crate::clocks::deadline_ps;
 
 /// Waits in simulated time until the condition is signalled, or until `deadline_ps`.
 fn wait(

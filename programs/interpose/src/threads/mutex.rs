@@ -7,7 +7,7 @@ use libc::{pthread_mutex_t, pthread_spinlock_t, timespec};
 
 use super::real::real;
 use super::{is_simulated, wait_until};
-use crate::interposed::deadline_ps;
+use crate::clocks::deadline_ps;
 
 /// Locks a mutex, waiting in simulated time until `deadline_ps` at most.
 pub fn lock(mutex: *mut pthread_mutex_t, deadline_ps: Option<u64>) -> c_int {

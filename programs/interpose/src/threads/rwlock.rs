@@ -7,7 +7,7 @@ use libc::{pthread_rwlock_t, timespec};
 
 use super::real::real;
 use super::{is_simulated, wait_until};
-use crate::interposed::deadline_ps;
+use crate::clocks::deadline_ps;
 
 /// Locks by an attempt that answers `EBUSY` where others hold the lock.
 fn lock(

@@ -7,7 +7,7 @@ use libc::{clockid_t, sem_t, timespec};
 
 use super::real::real;
 use super::{is_simulated, wait_until};
-use crate::interposed::{deadline_ps, fail};
+use crate::clocks::{deadline_ps, fail};
 
 /// Takes one of a semaphore, waiting in simulated time until `deadline_ps` at most.
 fn wait(semaphore: *mut sem_t, deadline_ps: Option<u64>) -> c_int {

@@ -22,7 +22,7 @@ use crate::amcollective::tree::Tree;
 use crate::code::endpoint_code;
 use crate::failure::Failure;
 use crate::group::Group;
-use crate::job::Job;
+use gyre_interpose::Job;
 
 /// A call that has come, with all its items.
 struct Come {

@@ -5,7 +5,7 @@ use gyre_remote::{RemoteBuffer, RemotePlatform};
 
 use crate::amcollective::call::{Call, Message};
 use crate::failure::Failure;
-use crate::job::Job;
+use gyre_interpose::Job;
 
 /// Dispatch of the messages.
 pub const DISPATCH: u8 = 220;

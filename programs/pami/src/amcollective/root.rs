@@ -18,7 +18,7 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::group::Group;
 use crate::reduction::{Operation, bytes_of};
-use crate::staging::Staging;
+use gyre_interpose::Staging;
 
 /// The parameters of a collective, whatever its kind.
 struct Parameters {

@@ -8,10 +8,10 @@ use super::{Function, Place, transform};
 use crate::abi::DataFunction;
 use crate::elements::Element;
 use crate::failure::Failure;
-use crate::staging::Staging;
 use crate::type_handles::predefined;
 use crate::types::model::{Recipe, recipe};
 use crate::types::{Layout, Type};
+use gyre_interpose::Staging;
 
 /// Bytes of a buffer, and where in it transfers have their address: types go either way.
 const MEMORY: usize = 1 << 16;

@@ -131,7 +131,12 @@ fn x5_x6_a_process_that_does_not_copy_is_asked_once_and_named() {
     assert_eq!(range.trouble(), None);
     assert!(!range.read(0, &mut [0; 8]));
     let trouble = range.trouble().expect("it is silent");
-    for words in ["process_vm_readv", "Function not implemented", "SIGURG", "0.02 s"] {
+    for words in [
+        "process_vm_readv",
+        "Function not implemented",
+        "SIGURG",
+        "0.02 s",
+    ] {
         assert!(trouble.contains(words), "{trouble}");
     }
     assert!(!range.write(0, &[0; 8]));

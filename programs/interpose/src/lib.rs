@@ -1,0 +1,22 @@
+//! Functions of the C library that every program of `gyre exec` gets from here: threads, clocks, sleep and shared memory by name
+//! . `libpami.so` and `libgyre-fi.so` export them.
+//!
+//! * [`threads`]: a thread of the program is a thread of the machine, and waits in simulated time.
+//! * [`clocks`]: time is the machine's. [`computation`]: measured processor time becomes simulated time.
+//! * [`shared_memory`]: names belong to the job.
+//! * [`Job`]: the machine and the task that this process is. [`boundary`]: wraps every exported function.
+//! * [`Staging`], [`patience`]: memory for data in transit, and sleep between idle polls.
+//!
+//! `unsafe` is confined to the C boundary: memory and functions that the program passes by address, and exported names.
+
+pub mod boundary;
+pub mod clocks;
+pub mod computation;
+mod job;
+pub mod patience;
+pub mod shared_memory;
+mod staging;
+pub mod threads;
+
+pub use job::{Job, NoJob};
+pub use staging::{NoMemory, Staging};
