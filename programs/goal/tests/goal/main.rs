@@ -1,0 +1,8 @@
+//! GOAL programs as text, their execution order, payload and reference run.
+
+mod exec;
+mod malformed;
+mod payload;
+mod reference;
+mod round_trip;
+mod workloads;
