@@ -20,7 +20,7 @@ type Received = Receive<RemotePlatform>;
 /// Sets what messages of each kind and protocol do when they come.
 ///
 /// # Errors
-/// What the driver refuses.
+/// Errors of the driver.
 pub fn attach(port: &Arc<Port>) -> Result<(), Refusal> {
     for kind in [Kind::Untagged, Kind::Tagged] {
         for protocol in [Protocol::Eager, Protocol::Rendezvous] {
@@ -236,7 +236,7 @@ fn finish(
     port.received(landing.wants, completion);
 }
 
-/// What a completion says of a message.
+/// Completion of a received message.
 pub fn described(port: &Port, kind: Kind, context: usize, message: &Envelope) -> Completion {
     let with_data = message
         .data

@@ -1,4 +1,4 @@
-//! What every function of a table is wrapped in.
+//! Boundary of the functions in libfabric's tables.
 
 use gyre_driver::Error;
 

@@ -13,22 +13,22 @@ use crate::boundary::{self, Refusal};
 use crate::object::{self, Object};
 use crate::progress::Served;
 
-/// What an operation has ended with.
+/// Completion of an operation.
 #[derive(Debug, Clone, Copy)]
 pub struct Completion {
     /// The operation's context, an address.
     pub context: usize,
-    /// What kind of operation it was.
+    /// Kind of operation.
     pub flags: u64,
     /// Bytes received.
     pub len: usize,
     /// Where they are, an address.
     pub buf: usize,
-    /// What the sender has given along.
+    /// Remote CQ data of the sender.
     pub data: u64,
     /// The message's tag.
     pub tag: u64,
-    /// Who sent it.
+    /// Sender.
     pub source: Addr,
     /// Number of the error, and bytes that found no room.
     pub error: Option<(i32, usize)>,

@@ -9,7 +9,7 @@ use crate::boundary::Refusal;
 use crate::object::{self, Object};
 use crate::{domain, info};
 
-/// What libfabric has of the provider: it notes something of its own in the context.
+/// The provider as libfabric sees it; libfabric keeps data of its own in the context.
 struct Shared(UnsafeCell<Provider>);
 
 // SAFETY: libfabric alone uses it, under its lock; the pointers are to text that lasts, and null.

@@ -38,7 +38,7 @@ pub struct FidEp {
     pub atomic: *const c_void,
     pub collective: *const c_void,
     pub port: Arc<Port>,
-    /// What it is bound to so far.
+    /// Objects that it is bound to so far.
     pub bindings: Mutex<Bindings>,
 }
 

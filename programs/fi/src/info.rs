@@ -1,4 +1,4 @@
-//! What the provider offers: `fi_getinfo`.
+//! Capabilities of the provider: `fi_getinfo`.
 
 use std::ffi::{c_char, c_int};
 use std::ptr;
@@ -32,7 +32,7 @@ pub const CAPS: u64 = flags::MSG
     | flags::LOCAL_COMM
     | flags::REMOTE_COMM;
 
-/// What registrations of memory are.
+/// Modes of memory registration.
 const MR_MODE: c_int = MR_VIRT_ADDR | MR_ALLOCATED | MR_PROV_KEY;
 
 /// Capabilities that registrations are for: messages need none.
@@ -60,7 +60,7 @@ fn text(text: &std::ffi::CStr) -> *mut c_char {
     unsafe { libc::strdup(text.as_ptr()) }
 }
 
-/// What a program that asks for these capabilities must do about registrations; 0 asks for all.
+/// Registration modes that a program with these capabilities must support; 0 asks for all capabilities.
 const fn mr_mode(caps: u64) -> c_int {
     match caps == 0 || caps & ONE_SIDED != 0 {
         true => MR_MODE,
@@ -115,7 +115,7 @@ unsafe fn offers(hints: &Info) -> bool {
         })
 }
 
-/// What there is, in memory that libfabric frees.
+/// Offers of the provider, in memory that libfabric frees.
 fn offer(threading: c_int) -> Result<*mut Info, Refusal> {
     let info: *mut Info = zeroed()?;
     let (tx, rx) = (zeroed()?, zeroed()?);

@@ -94,14 +94,14 @@ impl Landing {
     }
 }
 
-/// What a receive takes messages into.
+/// Destination of a receive.
 #[derive(Debug)]
 pub enum Buffer {
     /// One message.
     One(Vec<Piece>),
     /// One after the other.
     Many {
-        /// What is left of it.
+        /// Unused rest.
         left: Piece,
         /// The buffer.
         multi: Arc<Multi>,

@@ -41,11 +41,11 @@ impl Kind {
 /// Whether something is given along, in the communication context of the envelope.
 const WITH_DATA: u8 = 1;
 
-/// What a message says of itself: its tag and what is given along.
+/// Header of a message: its tag and remote CQ data.
 pub struct Header {
     /// The tag.
     pub tag: u64,
-    /// What is given along.
+    /// Remote CQ data.
     pub data: Option<u64>,
 }
 
@@ -61,7 +61,7 @@ impl Header {
         (bytes, self.data.map_or(0, |_| WITH_DATA))
     }
 
-    /// What has arrived. A header that is cut is one of zeros: no endpoint of this provider sends it.
+    /// Decodes an arrived header. A truncated one becomes zeros; no endpoint of this provider sends it.
     pub fn decode(arrival: &Arrival<'_>) -> Envelope {
         let number = |from: usize| {
             let bytes = arrival.header.get(from..from + 8);

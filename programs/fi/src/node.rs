@@ -64,7 +64,7 @@ impl Node {
     /// A geometry that knows the network.
     ///
     /// # Errors
-    /// What the driver refuses.
+    /// Errors of the driver.
     pub fn on_network(&self, geometry: Geometry) -> Result<Geometry, Refusal> {
         let client = self.client.lock();
         let client = client.as_ref().ok_or(Refusal::INVALID)?;
@@ -74,7 +74,7 @@ impl Node {
     /// Gives a context back when what it has begun is done.
     ///
     /// # Errors
-    /// What the driver refuses.
+    /// Errors of the driver.
     pub fn give_back(&self, context: &Context<RemotePlatform>) -> Result<(), Refusal> {
         context.advance_until(|| context.is_at_rest())?;
         let offset = context.query().endpoint.context_offset();

@@ -19,10 +19,10 @@ pub unsafe trait Object: Sized + 'static {
     /// Its class.
     const CLASS: usize;
 
-    /// What binds something to it.
+    /// Binds another object to it.
     const BIND: BindFn = no_bind;
 
-    /// What carries commands out.
+    /// Carries out commands.
     const CONTROL: ControlFn = no_control;
 
     /// The functions of its `fid`.
@@ -36,10 +36,10 @@ pub unsafe trait Object: Sized + 'static {
         ops_set: not_there,
     };
 
-    /// What happens before it goes, which it does in any case.
+    /// Runs before the object is freed; a failure does not keep the object.
     ///
     /// # Errors
-    /// What the program is told.
+    /// Returned to the program.
     fn end(&self) -> Result<(), Refusal> {
         Ok(())
     }

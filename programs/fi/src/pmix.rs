@@ -2,7 +2,7 @@
 //! tasks, on the start-up protocol of `gyre exec` (PMI-1).
 //!
 //! Open MPI brings a library of PMIx that wants a server of its own. This library is loaded before it, so its calls come here.
-//! What nobody needs to start and end a program is left to that library, which refuses it: no server has told it anything.
+//! Other functions are left to that library, which refuses them because it has no server.
 //!
 //! A task is alone on its node, as far as programs are told: then every message goes over the network.
 

@@ -32,7 +32,7 @@ pub struct Bound {
     pub counter: Option<Arc<Counter>>,
 }
 
-/// What an endpoint is bound to.
+/// Objects that an endpoint is bound to.
 #[derive(Clone, Default)]
 pub struct Bindings {
     /// The address vector.
@@ -53,7 +53,7 @@ pub struct Port {
     pub node: Arc<Node>,
     /// The driver's context.
     pub context: Context<RemotePlatform>,
-    /// What it is bound to, once it is enabled.
+    /// Objects that it is bound to, once it is enabled.
     pub bindings: OnceLock<Bindings>,
     /// Flags of operations that are given none.
     pub send_flags: u64,
@@ -94,7 +94,7 @@ impl Port {
         self.least_room.load(Ordering::Relaxed)
     }
 
-    /// What it is bound to.
+    /// Objects that it is bound to.
     ///
     /// # Errors
     /// `FI_EOPBADSTATE` before it is enabled.

@@ -11,14 +11,14 @@ pub trait Progress: Send + Sync {
     /// Looks for something so often at most; whether nothing was found.
     ///
     /// # Errors
-    /// What the driver refuses.
+    /// Errors of the driver.
     fn advance(&self, looks: usize) -> Result<bool, Refusal>;
 
     /// Counts a poll that has found nothing, and sleeps when there were many: longer and longer if it is the only endpoint
     /// that the thread waits for.
     ///
     /// # Errors
-    /// What the driver refuses.
+    /// Errors of the driver.
     fn rest(&self, alone: bool) -> Result<(), Refusal>;
 
     /// The machine's time, picoseconds.
@@ -45,7 +45,7 @@ impl Served {
     /// Makes progress for all; when nothing has come and `has_come` says the same, the thread sleeps a while.
     ///
     /// # Errors
-    /// What the driver refuses.
+    /// Errors of the driver.
     pub fn progress(&self, has_come: impl Fn() -> bool) -> Result<(), Refusal> {
         let all: Vec<_> = self.0.lock().iter().filter_map(Weak::upgrade).collect();
         let mut idle = true;

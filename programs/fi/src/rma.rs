@@ -37,7 +37,7 @@ pub static OPS: RmaOps = RmaOps {
 struct Transfer {
     /// Whether it writes.
     writes: bool,
-    /// Whose memory.
+    /// Owner of the memory.
     peer: Addr,
     /// Here.
     local: Vec<Piece>,
@@ -49,7 +49,7 @@ struct Transfer {
     flags: u64,
 }
 
-/// What is left of a transfer in parts.
+/// Rest of a transfer in parts.
 struct Parts {
     port: Arc<Port>,
     left: AtomicUsize,

@@ -26,7 +26,7 @@ pub struct Send {
     pub to: Addr,
     /// Its tag.
     pub tag: u64,
-    /// What is given along.
+    /// Remote CQ data.
     pub data: Option<u64>,
     /// Its data.
     pub pieces: Vec<Piece>,
@@ -111,7 +111,7 @@ impl Send {
         }
     }
 
-    /// What ends it; it holds `keep` until then.
+    /// Callback that ends the send; it holds `keep` until then.
     fn done(self, port: &Arc<Port>, keep: Option<Staging>) -> DoneFn<RemotePlatform> {
         let port = Arc::clone(port);
         Box::new(move |_, outcome| {

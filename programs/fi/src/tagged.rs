@@ -38,7 +38,7 @@ pub static TAGGED_OPS: TaggedOps = TaggedOps {
     injectdata: tinjectdata,
 };
 
-/// What a function of the tables was called with, its memory aside.
+/// Arguments of a function of the tables, except its memory.
 #[derive(Clone, Copy)]
 struct Call {
     kind: Kind,

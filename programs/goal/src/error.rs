@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::excerpt::{Excerpt, position};
 use crate::program::TAG_MAX;
 
-/// What is wrong at the place that a [`ParseError`] names.
+/// Reason of a [`ParseError`], at the place that it names.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Reason {
     /// The file is longer than can be counted in 32 bits.
@@ -20,9 +20,9 @@ pub enum Reason {
     /// A token of another kind is needed here.
     #[error("expected {expected}, found {found}")]
     Unexpected {
-        /// What is needed.
+        /// Expected text.
         expected: &'static str,
-        /// What stands there.
+        /// Text found.
         found: String,
     },
     /// The first word of a statement is none that GOAL knows.
@@ -31,35 +31,35 @@ pub enum Reason {
          `LABEL irequires LABEL` or `}}`"
     )]
     UnknownStatement {
-        /// What stands there.
+        /// Text found.
         found: String,
     },
     /// More text on the line of a complete statement.
     #[error("expected the end of the line after the statement, found {found}")]
     Junk {
-        /// What stands there.
+        /// Text found.
         found: String,
     },
     /// A size without its unit.
     #[error("expected the unit `b` after the number of bytes, found {found}")]
     MissingUnit {
-        /// What stands there.
+        /// Text found.
         found: String,
     },
     /// Not a decimal number.
     #[error("{found} is no {what}, expected a decimal number")]
     BadNumber {
-        /// What it is about.
+        /// Subject.
         what: &'static str,
-        /// What stands there.
+        /// Text found.
         found: String,
     },
     /// A number that its place does not allow.
     #[error("{what} {found} is out of range, expected {min} to {max}")]
     NumberOutOfRange {
-        /// What it is about.
+        /// Subject.
         what: &'static str,
-        /// What stands there.
+        /// Text found.
         found: String,
         /// Smallest value allowed.
         min: u64,
@@ -69,13 +69,13 @@ pub enum Reason {
     /// A tag that no message can carry.
     #[error("tag {found} is out of range, expected 0 to {TAG_MAX}, or -1 for any")]
     TagOutOfRange {
-        /// What stands there.
+        /// Text found.
         found: String,
     },
     /// `rank` defines a rank that `num_ranks` does not allow.
     #[error("rank {found} is out of range: `num_ranks {num_ranks}` allows 0 to {}", num_ranks - 1)]
     RankOutOfRange {
-        /// What stands there.
+        /// Text found.
         found: String,
         /// Number of ranks of the program.
         num_ranks: u32,
@@ -83,7 +83,7 @@ pub enum Reason {
     /// A source or destination that is no rank of the program.
     #[error("peer {found} is out of range: `num_ranks {num_ranks}` allows 0 to {}", num_ranks - 1)]
     PeerOutOfRange {
-        /// What stands there.
+        /// Text found.
         found: String,
         /// Number of ranks of the program.
         num_ranks: u32,
@@ -132,7 +132,7 @@ pub enum Reason {
     /// A word that is no label where one is needed.
     #[error("{found} is no label, expected a letter, then letters, digits or `_`")]
     BadLabel {
-        /// What stands there.
+        /// Text found.
         found: String,
     },
     /// A label that names two operations of a rank.
@@ -204,7 +204,7 @@ pub enum Reason {
     /// A sum over the program that does not fit 64 bits.
     #[error("the {what} of the program add up to more than {}", u64::MAX)]
     TotalTooLarge {
-        /// What it is about.
+        /// Subject.
         what: &'static str,
     },
     /// Messages and receives that cannot all match.
@@ -235,7 +235,7 @@ pub struct ParseError {
     pub line: usize,
     /// Column of the offending token in characters, from 1.
     pub column: usize,
-    /// What is wrong, and what was expected.
+    /// Reason, with the expectation.
     pub reason: Reason,
     excerpt: Excerpt,
     span: SourceSpan,
@@ -286,7 +286,7 @@ pub enum LoadError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the operating system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// The file was read and refused.

@@ -1,6 +1,6 @@
 //! Cuts GOAL text into words, on bytes and without copying.
 
-/// What stands at a place in the text.
+/// Token at a place in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     /// A run of anything but blanks, braces, colons and comments.

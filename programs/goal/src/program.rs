@@ -18,7 +18,7 @@ impl OpId {
     }
 }
 
-/// What an operation does.
+/// Kind of operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpKind {
     /// Sends a message. It is finished once handed over (eager) or once the receive has matched
@@ -54,7 +54,7 @@ pub enum OpKind {
 /// One operation of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Op {
-    /// What it does.
+    /// Kind of operation.
     pub kind: OpKind,
     /// The rank's processor it runs on: a `calc` occupies it, a `send` or `recv` is charged to it.
     pub cpu: u8,

@@ -1,4 +1,4 @@
-//! What a program amounts to, counted from its text alone.
+//! Totals of a program, counted from its text alone.
 
 use crate::program::{OpKind, Program, RankProgram};
 

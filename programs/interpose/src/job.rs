@@ -16,7 +16,7 @@ static JOB: OnceLock<Result<Job, NoJob>> = OnceLock::new();
 pub struct Job {
     /// The driver's platform.
     pub platform: RemotePlatform,
-    /// What task this is.
+    /// Description of this task.
     pub description: TaskDescription,
     /// The tasks of this node, as queries give them.
     pub local_tasks: Vec<usize>,

@@ -14,7 +14,7 @@ use rustix::shm::{Mode, OFlags, open, unlink};
 
 use crate::clocks::fail;
 
-/// What the host calls the memory.
+/// Name of the memory on the host.
 ///
 /// # Safety
 /// `name` is a text.

@@ -49,7 +49,7 @@ pub struct Iovec {
 }
 
 impl Recv {
-    /// What a program fills in.
+    /// Initial value; the program fills it in.
     pub const UNSAID: Self = Self {
         cookie: std::ptr::null_mut(),
         local_fn: None,

@@ -18,7 +18,7 @@ pub const DISPATCH: u8 = 222;
 /// Dispatch of the messages of collectives.
 pub const COLLECTIVES: u8 = 223;
 
-/// What a geometry is called before it has a number.
+/// Name of a geometry before it has a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name {
     /// Its number as the program gives it.
@@ -30,7 +30,7 @@ pub struct Name {
 /// Called when a number has been given; `None`: none is left.
 pub type Settled = Box<dyn FnOnce(Option<u16>) + Send>;
 
-/// What a message says.
+/// Content of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Says {
     /// A task has created the geometry and asks for its number.
@@ -102,9 +102,9 @@ impl Message {
 pub struct Agreement(Mutex<State>);
 
 struct State {
-    /// Those that this task waits for.
+    /// Requests of this task that are unanswered.
     waiting: BTreeMap<Name, Settled>,
-    /// Who has asked this task, which is the root.
+    /// Requests of others to this task as root.
     asked: BTreeMap<Name, Vec<Endpoint>>,
     /// Numbers of this task that have not been given yet.
     fresh: Range<u16>,
@@ -138,7 +138,7 @@ impl Agreement {
     /// Receives the messages that come to a context.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// Errors of the driver.
     pub fn attach(self: &Arc<Self>, context: &Context<RemotePlatform>) -> Result<(), Error> {
         let this = Arc::clone(self);
         context.set_dispatch(
@@ -155,7 +155,7 @@ impl Agreement {
     /// Asks `root` for the number of a geometry of `tasks` tasks. `settled` is called by the advance of `context`.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// Errors of the driver.
     pub fn ask(
         &self,
         context: &Context<RemotePlatform>,
@@ -179,7 +179,7 @@ impl Agreement {
     /// Tells `root` that this task has left the geometry with `number`.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// Errors of the driver.
     pub fn leave(
         &self,
         context: &Context<RemotePlatform>,

@@ -70,7 +70,7 @@ fn is_of_operation(condition: Condition) -> bool {
     )
 }
 
-/// What the geometry knows of itself.
+/// Properties of the geometry.
 fn network(made: &Made) -> Result<(RoutesTaken, Sharing), Failure> {
     let mut known = None;
     made.each(|member| {
@@ -80,7 +80,7 @@ fn network(made: &Made) -> Result<(RoutesTaken, Sharing), Failure> {
     known.ok_or_else(|| Failure::invalid("the geometry has ended"))
 }
 
-/// What conditions depend on; `reduction` is how data is combined.
+/// Parameters that conditions depend on; `reduction` combines the data.
 fn query<'a>(
     made: &'a Made,
     kind: XferType,

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::memory::map;
 use crate::reduction::bytes_of;
 
-/// What the parameters of a collective mean to one endpoint.
+/// Parameters of a collective, for one endpoint.
 pub struct Arguments<'a> {
     pub platform: &'a RemotePlatform,
     pub geometry: &'a Geometry,
@@ -51,7 +51,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// What is sent, or `None` if it lies in `place` already.
+    /// Data to send; `None` if it is in `place` already.
     pub fn send(
         &self,
         part: Part,

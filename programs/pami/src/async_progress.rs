@@ -16,10 +16,10 @@ use crate::context::{CONTEXTS, Context};
 use crate::failure::Failure;
 use gyre_interpose::threads::{pthread_create, pthread_join};
 
-/// What contexts have of the extension, by their handles.
+/// State of the extension by context handle.
 static CONTEXTS_WITH: Mutex<BTreeMap<usize, Progress>> = Mutex::new(BTreeMap::new());
 
-/// What a context has of the extension.
+/// State of the extension for a context.
 #[derive(Default)]
 struct Progress {
     functions: Functions,
@@ -42,7 +42,7 @@ struct Running {
     stop: Arc<AtomicBool>,
 }
 
-/// What such a thread begins with.
+/// Argument of such a thread.
 struct Start {
     context: usize,
     functions: Functions,

@@ -39,7 +39,7 @@ pub struct Client {
     driver: Mutex<Option<Arc<DriverClient<RemotePlatform>>>>,
     /// The contexts of the driver, by offset.
     pub contexts: Vec<DriverContext<RemotePlatform>>,
-    /// Those that the program has created.
+    /// Contexts that the program has created.
     pub created: Mutex<Vec<usize>>,
     /// The collectives of each context.
     pub collectives: Vec<Collectives<RemotePlatform>>,
@@ -110,7 +110,7 @@ impl Client {
     /// The machine's network.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// Errors of the driver.
     pub fn network(&self) -> Result<Network, Failure> {
         Ok(self.driver()?.network()?)
     }

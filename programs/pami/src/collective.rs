@@ -24,7 +24,7 @@ use crate::requests;
 /// Address of the program's memory that travels with a callback.
 struct Address(usize);
 
-/// What a collective does at its end, before the program's callback.
+/// Action at the end of a collective, before the program's callback.
 type Finish = Box<dyn FnOnce() -> Result<(), Failure> + Send>;
 
 /// The request that parameters mean, and what is left to do at its end.
@@ -93,7 +93,7 @@ unsafe fn dense_request(
     Ok((request, None))
 }
 
-/// What the advance of a context calls at the end of a collective.
+/// Callback at the end of a collective, run by the context's advance.
 fn done(group: &Arc<Group>, event: Event, finish: Option<Finish>) -> Done<RemotePlatform> {
     let group = Arc::clone(group);
     Box::new(move |_, result| {

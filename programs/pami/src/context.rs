@@ -33,7 +33,7 @@ pub struct Context {
     /// Its number in its client.
     pub offset: usize,
     lock: RemoteLock,
-    /// What receives messages, by number.
+    /// Receivers of messages, by dispatch number.
     pub dispatches: Mutex<BTreeMap<usize, Dispatch>>,
     work: Mutex<VecDeque<Work>>,
     /// Endpoints that transfers of this context have named.
@@ -93,7 +93,7 @@ impl Context {
     /// The same under the lock, for which it waits.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// Errors of the driver.
     pub fn advance_locked(&self) -> Result<bool, Failure> {
         self.lock.lock();
         let found = self.poll();

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::group::{GEOMETRIES, Group, tasks_of};
 use crate::optimization::{begin_update, call_later, settings};
 
-/// What all functions that create a geometry are given.
+/// Arguments common to the functions that create a geometry.
 struct Creation {
     client: Arc<Client>,
     context: Arc<Context>,

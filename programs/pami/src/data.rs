@@ -35,7 +35,7 @@ impl Function {
     };
 }
 
-/// What becomes of a piece of data.
+/// Use of a piece of data.
 #[derive(Clone, Copy)]
 enum Way {
     Copy,
@@ -132,7 +132,7 @@ impl Place {
         })
     }
 
-    /// What a data function does, and how many bytes it takes at once.
+    /// Action of a data function, and the bytes that it takes at once.
     fn way(&self, by: Function) -> Result<(Way, usize), Failure> {
         let Some(function) = by.function else {
             return Ok((Way::Copy, 1));

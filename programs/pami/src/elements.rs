@@ -2,7 +2,7 @@
 
 use Kind::{Complex32, Complex64, Float32, Float64, Float80, Located, Logical, Signed, Unsigned};
 
-/// What a value is to an operation.
+/// Kind of an element, for an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// An integer with a sign, of this many bytes.
@@ -94,7 +94,7 @@ impl Element {
         self.0
     }
 
-    /// What it is to an operation.
+    /// Kind, for an operation.
     pub fn kind(self) -> Kind {
         KINDS[self.0 - 1]
     }

@@ -66,7 +66,7 @@ impl Exclusive {
     /// The result, when the scan has ended; `None` at the first endpoint.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// Errors of the driver.
     pub fn result(&self) -> Result<Option<Vec<u8>>, Failure> {
         let mut pairs = vec![0; self.pairs.len()];
         self.pairs

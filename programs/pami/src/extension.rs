@@ -32,7 +32,7 @@ static TORUS: OnceLock<Torus> = OnceLock::new();
 
 struct Torus {
     size: [usize; DIMENSIONS],
-    /// What points into the others.
+    /// Structure that points to the other arrays.
     information: TorusInformation,
 }
 

@@ -27,14 +27,14 @@ type Idle = Box<dyn FnOnce() + Send>;
 pub struct Group {
     /// Handle of its client.
     pub client: usize,
-    /// What it is called.
+    /// Name before the geometry has a number.
     pub name: Name,
     /// Its endpoints.
     pub endpoints: Vec<Endpoint>,
     /// Its number and this task's part of it, once all tasks have created it.
     made: OnceLock<Made>,
     under_way: Mutex<UnderWay>,
-    /// What receives active-message collectives, by context, kind and number.
+    /// Receivers of active-message collectives, by context, kind and number.
     receivers: Mutex<BTreeMap<(u8, Kind, usize), Receiver>>,
 }
 
@@ -100,7 +100,7 @@ impl Group {
         let _ = self.made.set(Made { geometry, own });
     }
 
-    /// What it is, when all tasks have created it.
+    /// The geometry, once all tasks have created it.
     ///
     /// # Errors
     /// `PAMI_INVAL` before that.
@@ -119,7 +119,7 @@ impl Group {
         receivers.insert((offset, kind, dispatch), receiver);
     }
 
-    /// What receives the active-message collectives of a kind with number `dispatch` in the context at `offset`.
+    /// Receiver of active-message collectives of a kind with number `dispatch` in the context at `offset`.
     ///
     /// # Errors
     /// `PAMI_INVAL` when that is not set.

@@ -43,7 +43,7 @@ impl<T> Handles<T> {
         Ok(number)
     }
 
-    /// What a handle is.
+    /// Resolves a handle.
     ///
     /// # Errors
     /// `PAMI_INVAL` for a handle that was never given out, or has ended.

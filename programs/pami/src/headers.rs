@@ -22,7 +22,7 @@ pub const DISPATCH: u8 = 221;
 pub struct Headers {
     /// Number of the last message with a long header that the context has sent.
     last: AtomicU32,
-    /// What has come of the headers of messages that have not, by origin and number.
+    /// Header bytes received ahead of their messages, by origin and number.
     come: Mutex<BTreeMap<(Endpoint, u32), Vec<u8>>>,
 }
 
@@ -30,7 +30,7 @@ impl Headers {
     /// None yet. Receives the pieces that come to a context.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// Errors of the driver.
     pub fn attach(context: &Context<RemotePlatform>) -> Result<Arc<Self>, Error> {
         let this = Arc::new(Self::default());
         let headers = Arc::clone(&this);
@@ -48,7 +48,7 @@ impl Headers {
     /// Sends what of a header its message does not carry. Returns the rest and the tag of the message; 0: it is all.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// Errors of the driver.
     pub fn send<'a>(
         &self,
         context: &Context<RemotePlatform>,

@@ -3,7 +3,7 @@
 use crate::abi::{Bits, DispatchHint, Hint};
 use crate::failure::Failure;
 
-/// What a program has said of a dispatch.
+/// Hints that a program has given for a dispatch.
 #[derive(Clone, Copy)]
 pub struct Dispatch {
     /// Its hard hints.

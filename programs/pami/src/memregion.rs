@@ -15,7 +15,7 @@ use crate::rma::{get, parameters, put};
 /// First word of a region's object.
 const MARK: usize = usize::from_le_bytes(*b"gyre mrg");
 
-/// What is in a region's object.
+/// Content of a region's object.
 struct Region {
     task: usize,
     address: usize,

@@ -1,4 +1,4 @@
-//! What programs may know of the algorithms of geometries.
+//! Metadata of the algorithms of geometries.
 
 use std::ffi::{CStr, c_uint};
 
@@ -28,7 +28,7 @@ fn name(algorithm: Option<Algorithm>) -> &'static CStr {
     }
 }
 
-/// What a program may know of an algorithm for a kind; `checked`: it needs a look by `check`.
+/// Metadata of an algorithm for a kind; `checked`: `check` must be called first.
 pub fn metadata(
     kind: XferType,
     algorithm: Option<Algorithm>,

@@ -59,7 +59,7 @@ impl Operation {
 /// Combines elements of the second buffer into those of the first. Both have the same length.
 pub type Combine = fn(&mut [u8], &[u8]);
 
-/// What does an operation on elements of a type; none if it is not valid for them.
+/// Function for an operation on elements of a type; `None` if it is not valid for them.
 pub fn combine(element: Element, operation: Operation) -> Option<Combine> {
     match operation {
         Operation::Copy => Some(|target, source| target.copy_from_slice(source)),

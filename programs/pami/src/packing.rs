@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::type_handles::complete;
 use gyre_interpose::Staging;
 
-/// What becomes of a buffer.
+/// Use of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Sent,
@@ -194,7 +194,7 @@ impl Packing {
                 )?
             };
         }
-        /// What all endpoints send and receive, so many times.
+        /// Packs both buffers, of so many parts.
         macro_rules! both {
             ($member:ident, $sent:expr, $received:expr) => {{
                 let p = &mut cmd.$member;

@@ -73,7 +73,7 @@ pub fn bytes_of(type_: Type) -> Result<usize, Failure> {
     Ok(complete(type_)?.size())
 }
 
-/// What an operation does.
+/// Action of an operation.
 #[derive(Clone, Copy)]
 enum Does {
     Predefined(Predefined, Element),
@@ -172,7 +172,7 @@ impl Operation {
     /// As the driver takes it.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// Errors of the driver.
     pub fn reduction(&self) -> Result<Reduction, Failure> {
         if let Does::Predefined(operation, element) = self.does
             && let (Some(data), Some(op)) = (data_type(element), reduce_op(operation))
@@ -186,7 +186,7 @@ impl Operation {
     /// An operation on pairs of `bytes` bytes, whose members are this one's.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// Errors of the driver.
     pub fn on_pairs(
         &self,
         bytes: usize,

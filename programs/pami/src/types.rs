@@ -15,7 +15,7 @@ use crate::failure::Failure;
 /// Deepest nesting of types that do not simplify.
 pub const DEEPEST: u32 = 64;
 
-/// What the data of a type is to the predefined operations.
+/// Elements of a type's data, for the predefined operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Content {
     /// No data.

@@ -46,9 +46,9 @@ pub(crate) struct Connection {
     unsent: RefCell<Unsent>,
     /// The task's simulated time, picoseconds, behind all that it has asked for, if it is known.
     pub now_ps: Cell<Option<u64>>,
-    /// What the last request has read, until another one is made: no time has passed.
+    /// Data read by the last request, valid until the next one: no time has passed.
     pub ahead: RefCell<Ahead>,
-    /// What the task is, once it has asked.
+    /// Description of the task, once it has asked.
     pub description: OnceCell<TaskDescription>,
 }
 

@@ -58,7 +58,7 @@ impl Request {
     }
 }
 
-/// What a task's process inherits of the channel.
+/// Descriptors of the channel that a task's process inherits.
 pub(crate) struct Ends {
     /// The shared piece.
     pub memory: OwnedFd,

@@ -1,4 +1,4 @@
-//! What a task's process must know of its job before it can open a client.
+//! Description of the job that a task's process needs before it can open a client.
 
 use std::sync::Arc;
 

@@ -21,7 +21,7 @@ pub enum SessionError {
     Invalid {
         /// The request.
         request: String,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
     /// Its start-up cannot go on.
@@ -46,7 +46,7 @@ pub enum ProcessError {
     Start {
         /// The program.
         program: String,
-        /// What the operating system says.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The process ended before its task did.
@@ -73,7 +73,7 @@ pub enum ProcessError {
     /// The task ended well, its process did not.
     #[error("the task ended, then its process failed: {0}")]
     Exit(ExitStatus),
-    /// What the process prints cannot be had.
+    /// Output of the process cannot be read.
     #[error("no way to what the task's process prints: {0}")]
     Output(io::Error),
     /// The operating system would not say how the process ended.

@@ -1,4 +1,4 @@
-//! What ends the processes of a job when its machine has ended, in whatever way.
+//! Ends the processes of a job after its machine has ended, in whatever way.
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;

@@ -1,4 +1,4 @@
-//! What a task has of the node, on the machine's side. Its threads have it together.
+//! Resources of the node that a task holds, on the machine's side; its threads share them.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ fn unknown(what: &str) -> String {
 
 /// Buffers and segments by handle.
 pub(crate) struct Holdings<P: Platform> {
-    /// What the task is told of itself.
+    /// Description of the task.
     pub description: TaskDescription,
     /// Memory of the task's process.
     pub memory: Rc<ProcessMemory>,

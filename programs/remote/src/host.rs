@@ -1,4 +1,4 @@
-//! What the machine does for a thread of a task beside the platform of its node.
+//! Services of the machine for a thread of a task, beside the platform of its node.
 
 use gyre_driver::{AllocError, Platform};
 
@@ -11,7 +11,7 @@ use crate::process_memory::ProcessRange;
 pub type ServeThread<P> =
     Box<dyn FnOnce(&P, &dyn TaskHost<P>) -> Result<Option<TaskEnd>, ProcessError>>;
 
-/// What a task does, as far as others may wait for it.
+/// State of a task that others may wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
     /// It writes a register, sleeps, looks at a clock, asks for memory: what comes of it may be to come.
@@ -22,7 +22,7 @@ pub enum Activity {
     Parks,
 }
 
-/// What the machine does for a thread of a task beside the node's platform.
+/// Services of the machine for a thread of a task, beside the node's platform.
 pub trait TaskHost<P: Platform> {
     /// Makes bytes of the task's process memory for the node's DMA engine, which reaches them as long as the buffer
     /// lasts; at an offset behind the process's base slot where one is given ([`windows`](crate::windows)).

@@ -1,4 +1,4 @@
-//! What a task's process inherits of the machine: its mailbox and the channel for its memory as open descriptors, numbered in
+//! Descriptors that a task's process inherits: those of its mailbox and of the channel for its memory, numbered in
 //! the environment.
 
 use std::env;
@@ -20,7 +20,7 @@ pub(crate) const BELL_FD: RawFd = 191;
 /// The socket of the start-up protocol, which the process's MPI library takes.
 pub(crate) const PMI_FD: RawFd = 192;
 
-/// Those of the channel by which the machine asks for bytes of the process.
+/// Numbers of the descriptors of the channel by which the machine reads and writes memory of the process.
 pub(crate) const COPY_MEMORY_FD: RawFd = 188;
 /// See [`COPY_MEMORY_FD`].
 pub(crate) const COPY_BELL_FD: RawFd = 189;
@@ -28,7 +28,7 @@ pub(crate) const COPY_BELL_FD: RawFd = 189;
 /// Whether the descriptors have an owner in this process.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// What the variable says.
+/// Value of the variable.
 pub(crate) fn value() -> String {
     format!("{MEMORY_FD},{BELL_FD},{COPY_MEMORY_FD},{COPY_BELL_FD}")
 }

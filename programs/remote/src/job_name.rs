@@ -58,7 +58,7 @@ impl JobName {
             .any(|entry| entry == own.as_bytes())
     }
 
-    /// What the host calls shared memory that a program of the job calls `name`.
+    /// Name on the host of shared memory that a program of the job calls `name`.
     #[must_use]
     pub fn shared_memory(&self, name: &[u8]) -> Vec<u8> {
         [name, b".", self.0.as_bytes()].concat()

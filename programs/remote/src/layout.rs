@@ -18,10 +18,10 @@ use libc::ADDR_NO_RANDOMIZE;
 /// The variable that fills the environment up.
 const PADDING: &str = "GYRE_PADDING";
 
-/// What name, arguments and environment are filled up to a multiple of, bytes: half of what the system lets a variable have.
+/// Name, arguments and environment are padded to a multiple of this, in bytes: half of the longest variable.
 const ALIGNMENT: usize = 64 << 10;
 
-/// What the system makes the beginning of the stack a multiple of.
+/// Alignment of the stack's beginning, in bytes.
 const STACK_ALIGNMENT: usize = 16;
 
 /// Fills the environment of `command` up, so that the stack begins at the same address whatever the lengths of

@@ -48,7 +48,7 @@ pub enum MailboxError {
     /// The other side has not answered within the limit.
     #[error("the other side of the mailbox has been silent for too long")]
     Silent,
-    /// What is in the mailbox is no message.
+    /// The mailbox holds no valid message.
     #[error("malformed message: {0}")]
     Malformed(String),
     /// The memory is no mailbox.
@@ -76,7 +76,7 @@ impl From<io::Error> for MailboxError {
     }
 }
 
-/// What the other side of a mailbox is opened with.
+/// Descriptors that open the other side of a mailbox.
 pub(crate) struct Ends {
     pub memory: OwnedFd,
     pub bell: OwnedFd,

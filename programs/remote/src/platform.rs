@@ -187,7 +187,7 @@ impl Platform for RemotePlatform {
 }
 
 impl RemotePlatform {
-    /// What task of which job the process is.
+    /// Task and job of the process.
     ///
     /// # Errors
     /// [`MailboxError::Malformed`] for a machine of another version.
@@ -437,7 +437,7 @@ struct OwnMemory {
     len: usize,
     /// Of the thread that may use them.
     connection: Link,
-    /// What they stand behind as long as the buffer lasts, if that is no window.
+    /// Registration of the bytes as long as the buffer lasts, unless it is a window.
     _mapped: Option<RemoteMemory>,
 }
 

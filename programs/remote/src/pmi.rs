@@ -25,7 +25,7 @@ const VALUE_BYTES: usize = 1024;
 /// The key of the map from tasks to nodes.
 const MAPPING: &str = "PMI_process_mapping";
 
-/// What keys of the server begin with.
+/// Prefix of the server's keys.
 const RESERVED: &str = "PMI_";
 
 /// Most characters of a line that an error shows.
@@ -39,7 +39,7 @@ pub enum PmiError {
     Aborted {
         /// Its exit code.
         code: i64,
-        /// What it says about it.
+        /// Its message.
         message: AbortText,
     },
     /// A line is no request.
@@ -47,7 +47,7 @@ pub enum PmiError {
     Line {
         /// The line, or its beginning.
         line: String,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
     /// A barrier cannot end.
@@ -79,7 +79,7 @@ impl PmiError {
     }
 }
 
-/// What a task says when it aborts: nothing, or text behind a colon.
+/// Message of a task that aborts: empty, or text after a colon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AbortText(Option<String>);
 
@@ -92,7 +92,7 @@ impl Display for AbortText {
     }
 }
 
-/// What the server does about a line.
+/// Action of the server for a line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum PmiReply {
     /// It answers, with this line.
@@ -143,7 +143,7 @@ impl PmiServer {
         }
     }
 
-    /// What a task's line is answered with.
+    /// Answer to a line of a task.
     ///
     /// # Errors
     /// [`PmiError::Line`], [`PmiError::Aborted`].

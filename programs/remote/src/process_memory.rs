@@ -26,7 +26,7 @@ pub(crate) struct ProcessMemory {
     /// How long the process may take to answer, in time of the host.
     limit: Duration,
     process: OnceCell<Attached>,
-    /// What the system has said when it forbade the machine to copy.
+    /// Error with which the system forbade the machine to copy.
     forbidden: Cell<Option<Errno>>,
     /// Whether the process has not answered in time: it is not asked again.
     silent: Cell<bool>,
@@ -119,7 +119,7 @@ impl ProcessMemory {
         ))
     }
 
-    /// What the machine's own access has come to: `None` if the system forbids it.
+    /// Result of the machine's own access: `None` if the system forbids it.
     fn allowed(&self, access: impl FnOnce() -> rustix::io::Result<usize>) -> Option<usize> {
         if self.forbidden.get().is_some() {
             return None;

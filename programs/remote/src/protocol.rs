@@ -1,4 +1,4 @@
-//! What a task asks of the machine, and what it is told: a variant for each method of the platform.
+//! Requests of a task to the machine and their answers: a variant for each method of the platform.
 //! Bytes of buffers travel in the mailbox's window, everything else in its message.
 
 use gyre_driver::{BusError, BusErrorKind, Op};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// [`Answer::Done`] for an answer that is not sent; they are carried out in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Request {
-    /// What task this is: [`Answer::Value`], the bytes of its description in the window.
+    /// Description of the task: [`Answer::Value`], the bytes in the window.
     Describe,
     /// Lets all requests before it be carried out: [`Answer::Done`].
     Flush,
@@ -206,7 +206,7 @@ pub(crate) fn op_number(op: Op) -> u8 {
     position.expect("ALL has every operation") as u8 // a handful
 }
 
-/// What a task must not do with a lock.
+/// Misuse of a lock by a task.
 pub(crate) const WAITS_FOR_ITSELF: &str = "the task would wait for itself";
 pub(crate) const NOT_HELD: &str = "the task does not hold the lock";
 

@@ -20,7 +20,7 @@ const END_POLL: Duration = Duration::from_millis(1);
 /// A running process. When dropped, what is left of its group is killed.
 pub(crate) struct Running {
     pub child: RefCell<Child>,
-    /// What its threads do.
+    /// Observed state of the process and its threads.
     pub watch: RefCell<Watch>,
 }
 

@@ -30,7 +30,7 @@ pub(crate) enum End {
 pub(crate) struct Host<'a, P: Platform> {
     /// Number of the thread in its task.
     pub thread: u32,
-    /// What is done for it.
+    /// Services for it.
     pub services: &'a dyn TaskHost<P>,
     /// Starts another thread of the task, of this number: the process's side of its mailbox, or why there cannot be one.
     pub start_thread: &'a dyn Fn(u32) -> Result<Ends, String>,

@@ -14,7 +14,7 @@ use crate::mailbox::{Ends, Mailbox, MailboxError};
 use crate::running::Running;
 use crate::session::{self, End, Host};
 
-/// What the threads of a task have in common.
+/// State shared by the threads of a task.
 pub(crate) struct Task<P: Platform> {
     // Before the process: its memory is a part of the node's no more when it ends.
     pub holdings: Holdings<P>,

@@ -330,7 +330,7 @@ fn sides() -> (Mailbox, Mailbox) {
     (machine, task)
 }
 
-/// What a task returned, if it did, and how it ended.
+/// Returned value of a task, if any, and its end.
 type End<T> = (Option<T>, Result<(), TaskError>);
 
 /// A task on the far side of a mailbox, and the machine's side of it.
@@ -348,7 +348,7 @@ fn far<T: Send + 'static>(
     (machine, thread)
 }
 
-/// What a task that ends well returns, and the calls that have reached the node.
+/// Returned value of a task that ends well, and the calls that have reached the node.
 fn through<T: Send + 'static>(
     task: impl FnOnce(&RemotePlatform) -> Result<T, String> + Send + 'static,
 ) -> (T, Vec<String>) {
@@ -552,7 +552,7 @@ fn a_silent_task_exceeds_the_limit() {
     ));
 }
 
-/// What `serve` says to `requests`, of which all but the last are fine.
+/// Error of `serve` for `requests`, of which all but the last are valid.
 fn refusal(requests: &[Request]) -> String {
     let (machine, side) = sides();
     let requests = requests.to_vec();

@@ -47,7 +47,7 @@ impl StartedThread {
     /// Makes the thread that calls this, which the machine does not serve, that thread. Returns when the machine runs it.
     ///
     /// # Errors
-    /// Those of a machine that is lost.
+    /// The machine is lost.
     pub fn begin(self) -> Result<(), MailboxError> {
         let connection = Connection::open(Mailbox::open(self.ends)?, self.number);
         if let Some(description) = self.description {

@@ -1,4 +1,4 @@
-//! What threads of a process wait for each other with: queues by address, as those of the system's futex. One thread that the
+//! Waiting between threads of a process: queues by address, like a futex. One thread that the
 //! machine serves runs at a time, so nobody is woken between a look and the wait that follows; others of the process may.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::connection::{Link, is_attached};
 use crate::protocol::Request;
 
-/// Those that wait, by what they wait for, in their order.
+/// Waiters by address, in their order.
 static QUEUES: Mutex<BTreeMap<usize, VecDeque<Arc<Waiter>>>> = Mutex::new(BTreeMap::new());
 
 /// How many there are: who wakes looks here first.

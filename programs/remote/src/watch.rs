@@ -65,7 +65,7 @@ pub(crate) enum Rang {
     Wire,
 }
 
-/// What is known of the process on the other side of a mailbox.
+/// State of the process on the other side of a mailbox.
 pub(crate) struct Watch {
     limits: Limits,
     /// Can be read once the process has ended, though others hold its side of the doorbell.

@@ -12,7 +12,7 @@ const PIECE: usize = 4096;
 /// The machine's end.
 pub(crate) struct Wire {
     socket: UnixStream,
-    /// What has come and was not taken.
+    /// Received bytes that were not taken yet.
     come: Vec<u8>,
     /// Whether more can come.
     open: bool,

@@ -139,7 +139,7 @@ pub fn bcast(
 /// Buffers of a reduction as MPI gives them.
 #[derive(Clone, Copy)]
 pub struct Reduced {
-    /// What is combined.
+    /// Elements to combine.
     pub send: *const c_void,
     /// Where the result goes.
     pub receive: *mut c_void,

@@ -32,7 +32,7 @@ const SLEEP_PS: u64 = 10_000_000;
 /// Numbers of geometries.
 const NUMBERS: usize = 256;
 
-/// What is known of a communicator: an attribute of it.
+/// State of a communicator, kept as its attribute.
 pub struct Communicator {
     port: Arc<Port>,
     /// `None`: its collectives are MPICH's.
@@ -72,7 +72,7 @@ pub fn serve(port: &Arc<Port>) {
 /// still tell it that they have done with the routes.
 ///
 /// # Errors
-/// What the driver refuses.
+/// Errors of the driver.
 pub fn close(context: &Context<RemotePlatform>) -> Result<(), Refusal> {
     context.advance_until(|| {
         let numbers = NUMBERS_IN_USE.lock();
@@ -131,7 +131,7 @@ fn leave(member: Member<RemotePlatform>) {
 }
 
 impl Communicator {
-    /// What is known of a communicator; found out at its first collective, which all of its tasks call.
+    /// State of a communicator, made at its first collective, which all of its tasks call.
     pub fn of(library: &Library, comm: Handle) -> Option<&'static Self> {
         let key = key(library)?;
         let (mut attribute, mut there) = (ptr::null_mut(), 0);
@@ -178,7 +178,7 @@ impl Communicator {
     }
 }
 
-/// What each task says of itself: its number, and which numbers of geometries it has free.
+/// Proposal of each task: its number, and its free geometry numbers.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Proposal {
@@ -234,7 +234,7 @@ fn join(
     }
 }
 
-/// What this task says of itself.
+/// Proposal of this task.
 fn propose(port: &Port) -> Proposal {
     let mut numbers = NUMBERS_IN_USE.lock();
     let numbers = &mut *numbers;
@@ -311,7 +311,7 @@ impl Flag {
 /// Carries a collective out.
 ///
 /// # Errors
-/// What the driver refuses, or the collective ends with.
+/// Errors of the driver, or of the collective.
 pub fn carry_out(
     (library, comm): (&Library, Handle),
     (member, port): (&Member<RemotePlatform>, &Port),

@@ -25,7 +25,7 @@ macro_rules! functions {
         }
 
         impl Library {
-            /// Those of a loaded library. Where one is missing, one that fails stands for it: Open MPI's library lacks some.
+            /// Functions of a loaded library. A stub that fails replaces each missing one: Open MPI's library lacks some.
             fn of(library: *mut c_void) -> Self {
                 Self {
                     $($name: {

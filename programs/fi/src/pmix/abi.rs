@@ -1,4 +1,4 @@
-//! What the interface of PMIx lays down: the same in its versions 3 to 6.
+//! Types and constants of PMIx, the same in its versions 3 to 6.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -67,7 +67,7 @@ pub struct ByteObject {
     pub count: usize,
 }
 
-/// What a value is, by its type.
+/// Content of a value, by its type.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union Data {

@@ -1,4 +1,4 @@
-//! What a process knows of its job, and what it has put.
+//! Keys of a job that a process knows, and keys that it has put.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct Client {
     server: Server,
     /// Starts that no end has followed.
     starts: usize,
-    /// What the process has put, and what it has noted about others.
+    /// Keys that the process has put, and keys that it has stored about others.
     own: BTreeMap<(u32, String), Value>,
 }
 
@@ -85,7 +85,7 @@ impl Client {
         self.own.insert((rank, key.to_owned()), value);
     }
 
-    /// What is known about a process, or with [`ALL`] about the job.
+    /// Value of a key of a process, or with [`ALL`] of the job.
     pub fn get(&mut self, rank: u32, key: &str) -> Result<Value, Status> {
         if let Some(value) = self.own.get(&(rank, key.to_owned())) {
             return Ok(value.clone());
@@ -112,7 +112,7 @@ impl Client {
         Value::decode(&text).ok_or(status::ERROR)
     }
 
-    /// What PMIx has names for, of a process alone on its node.
+    /// Predefined keys of a process that is alone on its node.
     fn of_job(&self, rank: u32, key: &str) -> Option<Value> {
         let own = self.server.rank;
         let of = if rank < RANKS { rank } else { own };

@@ -15,7 +15,7 @@ const READ: usize = 4096;
 pub struct Server {
     /// Not closed at the end: the process has inherited it.
     socket: ManuallyDrop<File>,
-    /// What has come behind the last line.
+    /// Bytes received after the last line.
     come: Vec<u8>,
     /// Number of the process.
     pub rank: u32,

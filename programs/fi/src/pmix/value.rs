@@ -55,7 +55,7 @@ impl Value {
         }
     }
 
-    /// What C has.
+    /// The value in C.
     ///
     /// # Safety
     /// Of the type that it says, with memory that lasts.

@@ -1,4 +1,4 @@
-//! What a rank waits for, in words, when nothing moves any more.
+//! Text about the operations that a stopped rank waits for.
 
 use std::fmt::{self, Display, Formatter};
 use std::ops::Deref;
@@ -6,7 +6,7 @@ use std::ops::Deref;
 use super::{OpState, RankState};
 use crate::program::{Op, OpId, OpKind, RankProgram};
 
-/// What an operation that is next in line waits for.
+/// Cause of the wait of the next operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitingFor {
     /// The processor with its number: something else runs there.
@@ -30,7 +30,7 @@ pub struct BlockedOp {
     pub kind: Op,
     /// Its line in the source, from 1, if it comes from a file.
     pub line: Option<u32>,
-    /// What it waits for.
+    /// Cause of the wait.
     pub waiting_for: WaitingFor,
     /// How many operations wait for it, directly or through others.
     pub behind: usize,
@@ -82,7 +82,7 @@ impl<P: Deref<Target = RankProgram>> RankState<P> {
         }
     }
 
-    /// What an operation waits for that is no operation of this rank.
+    /// Cause outside of this rank.
     fn waits_outside(&self, op: OpId) -> Option<WaitingFor> {
         match self.states[op.index()] {
             OpState::Waiting | OpState::Finished => None,

@@ -53,7 +53,7 @@ pub enum RunError {
     Deadlock {
         /// When, in nanoseconds.
         at_ns: u64,
-        /// What each rank waits for that has not ended.
+        /// Cause of the wait of each unfinished rank.
         blocked: Vec<BlockedReport>,
     },
     /// A message is longer than its receive.

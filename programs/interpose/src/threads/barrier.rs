@@ -15,7 +15,7 @@ use crate::boundary;
 /// For how many threads each barrier is, and how many of them wait, by its address.
 static BARRIERS: Mutex<BTreeMap<usize, (c_uint, c_uint)>> = Mutex::new(BTreeMap::new());
 
-/// What one of the threads of a barrier is told.
+/// Result for one of the threads of a barrier.
 const LAST: c_int = libc::PTHREAD_BARRIER_SERIAL_THREAD;
 
 /// C: `pthread_barrier_init`.

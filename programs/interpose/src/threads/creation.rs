@@ -15,7 +15,7 @@ use super::real::real;
 use crate::boundary;
 use crate::job::Job;
 
-/// What a thread runs. It may end by `pthread_exit`, which unwinds.
+/// Routine of a thread. It may end by `pthread_exit`, which unwinds.
 type Routine = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
 /// Threads that the machine serves and that nobody has waited for, by their handle.
@@ -45,7 +45,7 @@ impl State {
     }
 }
 
-/// What a thread begins with.
+/// Argument of a thread's first function.
 struct Start {
     thread: StartedThread,
     state: Arc<State>,

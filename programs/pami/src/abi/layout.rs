@@ -68,7 +68,7 @@ macro_rules! functions {
 
 functions!(A B C D E F G H I);
 
-/// What an expression in C must be.
+/// Expected value of a C expression.
 struct Fact {
     expression: String,
     value: i64,

@@ -38,7 +38,7 @@ impl Kind {
         })
     }
 
-    /// What errors call it.
+    /// Name in errors.
     pub fn name(self) -> &'static str {
         match self {
             Self::Broadcast => "AMBROADCAST",
@@ -60,7 +60,7 @@ pub struct Key {
     pub number: u32,
 }
 
-/// What every endpoint gets to know of a collective.
+/// Header of a collective, sent to every endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
     /// The collective.
@@ -132,7 +132,7 @@ pub enum Message {
         key: Key,
         /// Place of the sender in the tree.
         place: u32,
-        /// What they could not do: a result code and a sentence.
+        /// Failure: a result code and a sentence.
         failure: Option<(i32, String)>,
     },
 }
@@ -160,7 +160,7 @@ impl Message {
         postcard::to_stdvec(self).map_err(|error| Failure::error(error.to_string()))
     }
 
-    /// What a header says; `None` for one that makes no sense.
+    /// Decodes a header; `None` if it is invalid.
     pub fn decode(header: &[u8]) -> Option<Self> {
         let message = postcard::from_bytes(header).ok()?;
         if let Self::Call(call) = &message {

@@ -45,7 +45,7 @@ impl Calls {
     /// None yet. Receives the messages that come to a context of the client with handle `client`.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// Errors of the driver.
     pub fn attach(context: &Context<RemotePlatform>, client: usize) -> Result<Arc<Self>, Error> {
         let this = Arc::new(Self {
             client,

@@ -13,7 +13,7 @@ pub const DISPATCH: u8 = 220;
 /// Memory that a message is sent from or comes to.
 pub type Range = BufferRange<RemoteBuffer>;
 
-/// What errors call an endpoint.
+/// Name of an endpoint in errors.
 pub fn name(endpoint: Endpoint) -> String {
     format!("{}, context {}", endpoint.task(), endpoint.context_offset())
 }
@@ -58,7 +58,7 @@ pub fn receive(
 /// Sends a message with data; `done` is called when that has been read.
 ///
 /// # Errors
-/// Those of the driver.
+/// Errors of the driver.
 pub fn send(
     context: &Context<RemotePlatform>,
     to: Endpoint,

@@ -11,10 +11,10 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::reduction::Operation;
 
-/// What a part has given.
+/// Result of a part.
 #[derive(Default)]
 pub struct Given {
-    /// What goes to the root.
+    /// Data for the root.
     pub data: Vec<u8>,
     /// How it is combined, if there is data to combine.
     pub operation: Option<Operation>,
@@ -24,11 +24,11 @@ pub struct Given {
 pub struct Own {
     /// The program's callback for its end, which has not been called.
     pub event: Event,
-    /// What has come of it.
+    /// Its result.
     pub outcome: Result<Given, Failure>,
 }
 
-/// Who has called, and in what.
+/// Endpoint that has called, and its geometry.
 #[derive(Clone, Copy)]
 pub struct Caller {
     /// The root.

@@ -1,4 +1,4 @@
-//! What an endpoint has of an active-message collective while it waits for those behind it in the tree.
+//! State of an endpoint in an active-message collective while it waits for its subtree.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::failure::Failure;
 use crate::group::Group;
 use crate::operations::combine;
 
-/// What is done with the data of all, at the root.
+/// Use of the collected data at the root.
 pub type End = Box<dyn FnOnce(Result<BufferRange<RemoteBuffer>, Failure>) + Send>;
 
-/// Who gets what has been collected.
+/// Destination of collected data.
 pub enum Above {
     /// The endpoint that has called this one.
     Endpoint(Endpoint),
@@ -22,12 +22,12 @@ pub enum Above {
     Root(End),
 }
 
-/// Whose part has been done.
+/// Part that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
     /// The endpoint's own.
     Own,
-    /// That of the subtree at a place.
+    /// Part of the subtree at a place.
     Child(u32),
 }
 
@@ -44,9 +44,9 @@ pub struct Part {
     pub call: Call,
     /// Its geometry.
     pub group: Arc<Group>,
-    /// Who waits for it.
+    /// Destination of its data.
     pub above: Above,
-    /// What this endpoint and those behind it give, in the order of the tree.
+    /// Data of this endpoint and its subtree, in the order of the tree.
     collected: BufferRange<RemoteBuffer>,
     children: Vec<Child>,
     own_done: bool,
@@ -136,7 +136,7 @@ impl Part {
         self.own_done && self.children.iter().all(|child| child.has_answered)
     }
 
-    /// What this endpoint and those behind it give: combined, or one behind the other.
+    /// Data of this endpoint and its subtree: combined, or concatenated.
     ///
     /// # Errors
     /// The first failure of an endpoint.

@@ -51,7 +51,7 @@ enum Function {
     ),
 }
 
-/// What a function of the program says.
+/// Answer of a function of the program.
 pub struct Said {
     /// Where the data goes or comes from.
     pub place: Recv,

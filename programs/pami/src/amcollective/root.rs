@@ -26,11 +26,11 @@ struct Parameters {
     /// One for all, or one for each endpoint.
     headers: *mut c_void,
     headerlen: usize,
-    /// What is sent, or where the result goes.
+    /// Data to send, or place for the result.
     buffer: *mut c_void,
     type_: Type,
     count: usize,
-    /// What is passed to an operation, and whether it may be called in any order.
+    /// Cookie of an operation, and whether it may be called in any order.
     operation: (*mut c_void, bool),
 }
 
@@ -38,7 +38,7 @@ impl Parameters {
     /// # Safety
     /// The member of the kind is filled in as `pami.h` says.
     unsafe fn of(kind: Kind, xfer: &Xfer) -> Self {
-        /// Those of a member.
+        /// Parameters of a member of the union.
         macro_rules! parameters {
             ($member:ident, $headers:ident, $buffer:ident $type:ident $count:ident) => {{
                 // SAFETY: what the caller promises.

@@ -1,5 +1,5 @@
 //! The tree of an active-message collective: binomial, over the endpoints of a geometry from the root's place on and around.
-//! What is behind an endpoint are the places that follow its own, so the data of a subtree lies in a row.
+//! The subtree of an endpoint has the places after its own, so its data is contiguous.
 
 use serde::{Deserialize, Serialize};
 

@@ -59,7 +59,7 @@ fn is_float(kind: Kind) -> bool {
     matches!(kind, Kind::Float32 | Kind::Float64 | Kind::Float80)
 }
 
-/// What `pami.h` says of an operation; `None` for one that is not valid.
+/// Result of an operation by `pami.h`; `None` for an invalid one.
 fn expected(kind: Kind, operation: Operation, a: &Value, b: &Value) -> Option<Value> {
     let is_complex = matches!(kind, Kind::Complex32 | Kind::Complex64);
     let is_logical = matches!(kind, Kind::Logical(_));

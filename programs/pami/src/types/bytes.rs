@@ -9,7 +9,7 @@ use super::{Body, Content, Layout, Part, Type};
 use crate::elements::Element;
 use crate::failure::Failure;
 
-/// What the bytes of a type begin with.
+/// First bytes of a serialized type.
 const MARK: u32 = 0x5059_5401;
 
 /// A type whose layouts name each other by number.

@@ -22,7 +22,7 @@ enum What {
     Typed(Recipe),
 }
 
-/// What a program calls to make a type.
+/// Calls that make a type.
 #[derive(Debug, Clone)]
 pub struct Recipe(Vec<Blocks>);
 

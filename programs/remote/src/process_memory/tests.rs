@@ -43,7 +43,7 @@ fn page_and_nothing() -> (File, MmapRaw) {
     (file, mapped.expect("is mapped"))
 }
 
-/// What comes of accesses to memory of every kind.
+/// Results of accesses to memory of every kind.
 fn accesses(memory: &Rc<ProcessMemory>) -> Vec<(bool, Vec<u8>)> {
     let mut seen = Vec::new();
     let mut read = |address: usize, len: usize, offset: u64, bytes: usize| {
