@@ -1,6 +1,6 @@
 /**
- * What a program may tell the machine that runs it. libpami.so and libgyre-fi.so have this, and `gyre exec` loads the
- * latter before every program; nothing else does, so a program that runs elsewhere, too, calls it where its address is not null.
+ * Calls of a program to the machine that runs it. libpami.so and libgyre-fi.so define them, and `gyre exec` loads the latter
+ * before every program. A program that also runs elsewhere calls a function only if its address is not null.
  */
 #ifndef GYRE_H
 #define GYRE_H
@@ -12,10 +12,10 @@ extern "C" {
 #endif
 
 /**
- * The program has computed for so long: simulated time passes for its task, which otherwise computes in none. Does nothing
- * before the task has a client or MPI is initialized.
+ * Lets simulated time pass for the task, as computation of the program, which otherwise takes none. Has no effect before
+ * the task has a client or MPI is initialized.
  *
- * @param nanoseconds simulated time
+ * @param nanoseconds  simulated time
  */
 void gyre_compute(uint64_t nanoseconds) __attribute__((weak));
 

@@ -1,17 +1,17 @@
-/** Extension "EXT_async_progress" of PAMI: contexts that make progress while no thread of the program advances them. */
+/** Extension "EXT_async_progress" of PAMI: contexts make progress while no thread of the program advances them. */
 #ifndef PAMI_EXT_ASYNC_PROGRESS_H
 #define PAMI_EXT_ASYNC_PROGRESS_H
 
 #include "pami.h"
 
-/** Attribute of a client: 0 if progress may still need an advance now and then. In [intval]; cannot be updated. */
+/** Attribute of a client: 0 if progress may still need an occasional advance. In [intval]; cannot be updated. */
 #define PAMIX_CLIENT_ASYNC_GUARANTEE 1016
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** What wakes a context up. */
+/** Events that wake a context. */
 typedef enum {
   PAMIX_ASYNC_ALL = 0,            /**< All of these. */
   PAMIX_ASYNC_RECV_INTERRUPT = 1, /**< The arrival of a message. */
@@ -25,9 +25,9 @@ typedef void (*pamix_async_function)(pami_context_t context, void *cookie);
 /**
  * Symbol "register": names the functions of a context; each may be null.
  *
- * @param progress_fn  there is progress to make; null: the context is locked and advanced
- * @param suspend_fn   progress is about to stop
- * @param resume_fn    progress goes on
+ * @param progress_fn  makes progress; null: the context is locked and advanced
+ * @param suspend_fn   called before progress stops
+ * @param resume_fn    called before progress continues
  * @param cookie       passed to all
  * @return PAMI_SUCCESS, or PAMI_INVAL
  */
@@ -36,14 +36,14 @@ typedef pami_result_t (*pamix_async_progress_register_fn)(pami_context_t context
                                                           pamix_async_function resume_fn, void *cookie);
 
 /**
- * Symbol "enable": lets a context make progress by itself from now on.
+ * Symbol "enable": starts asynchronous progress of a context.
  *
  * @return PAMI_SUCCESS, or PAMI_INVAL
  */
 typedef pami_result_t (*pamix_async_progress_enable_fn)(pami_context_t context, pamix_async_t event_type);
 
 /**
- * Symbol "disable": ends that.
+ * Symbol "disable": stops asynchronous progress of a context.
  *
  * @return PAMI_SUCCESS, or PAMI_INVAL
  */

@@ -1,8 +1,8 @@
 /**
- * Extension "EXT_torus_network" of PAMI: where tasks are in the torus.
+ * Extension "EXT_torus_network" of PAMI: places of tasks in the torus.
  *
- * Coordinates are arrays of as many numbers as `dims` of pami_extension_torus_information_t says. The last one may be
- * the place of a task within its node.
+ * Coordinates are arrays of `dims` numbers (pami_extension_torus_information_t). The last one may be the place of a task
+ * within its node.
  */
 #ifndef PAMI_EXT_TORUS_H
 #define PAMI_EXT_TORUS_H
@@ -27,14 +27,14 @@ typedef const pami_extension_torus_information_t *(*pami_extension_torus_informa
 /**
  * Symbol "task2torus": coordinates of a task.
  *
- * @return PAMI_SUCCESS; PAMI_INVAL: there is no such task
+ * @return PAMI_SUCCESS; PAMI_INVAL: the task does not exist
  */
 typedef pami_result_t (*pami_extension_torus_task2torus_fn)(pami_task_t task, size_t addr[]);
 
 /**
  * Symbol "torus2task": the task at coordinates.
  *
- * @return PAMI_SUCCESS; PAMI_INVAL: there is no such place; PAMI_ERROR: no task is there
+ * @return PAMI_SUCCESS; PAMI_INVAL: the place does not exist; PAMI_ERROR: it has no task
  */
 typedef pami_result_t (*pami_extension_torus_torus2task_fn)(size_t addr[], pami_task_t *task);
 

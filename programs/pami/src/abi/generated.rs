@@ -13,11 +13,11 @@ pub const WORK_SIZE_STATIC: usize = 64;
 /// Units of 16 bytes that are enough for the state of any request. C: `PAMI_REQUEST_NQUADS`.
 pub const REQUEST_NQUADS: usize = 512;
 
-/// Attribute of a client: 0 if progress may still need an advance now and then. In [intval]; cannot be updated. C:
+/// Attribute of a client: 0 if progress may still need an occasional advance. In [intval]; cannot be updated. C:
 /// `PAMIX_CLIENT_ASYNC_GUARANTEE`.
 pub const CLIENT_ASYNC_GUARANTEE: AttributeName = AttributeName(1016);
 
-/// What a function returns, or what an operation that has ended tells its callback. C: `pami_result_t`.
+/// Result of a function, or of a completed operation in its callback. C: `pami_result_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct ResultCode(pub c_int);
@@ -25,17 +25,17 @@ pub struct ResultCode(pub c_int);
 impl ResultCode {
     /// Done, or accepted.
     pub const SUCCESS: Self = Self(0);
-    /// Failed for a reason that has no code, below zero.
+    /// Failed without a specific code; negative.
     pub const NERROR: Self = Self(-1);
-    /// Failed for a reason that has no code.
+    /// Failed without a specific code.
     pub const ERROR: Self = Self(1);
-    /// An argument is wrong.
+    /// Invalid argument.
     pub const INVAL: Self = Self(2);
-    /// Not there in this implementation.
+    /// Not implemented.
     pub const UNIMPL: Self = Self(3);
-    /// Not now: nothing happened, or resources are in use.
+    /// Nothing happened, or resources are in use; try again.
     pub const EAGAIN: Self = Self(4);
-    /// No memory is left.
+    /// Out of memory.
     pub const ENOMEM: Self = Self(5);
     /// The other task has ended.
     pub const SHUTDOWN: Self = Self(6);
@@ -68,13 +68,13 @@ pub type Geometry = *mut c_void;
 /// An algorithm for one kind of collective on one geometry. C: `pami_algorithm_t`.
 pub type Algorithm = usize;
 
-/// Called by an advance of `context` when an operation has come as far as the place of this callback says. C:
+/// Called by an advance of `context` at the stage of an operation that the callback is registered for. C:
 /// `pami_event_function`.
 pub type EventFunction =
     Option<unsafe extern "C" fn(context: Context, cookie: *mut c_void, result: ResultCode)>;
 
-/// Combines `bytes` bytes of `source` into `target`, both contiguous. A transfer that names one calls it instead of
-/// copying, in pieces of any multiple of the type's atom size. C: `pami_data_function`.
+/// Combines `bytes` bytes of `source` into `target`, both contiguous. A transfer with such a function calls it
+/// instead of copying, in pieces of any multiple of the type's atom size. C: `pami_data_function`.
 pub type DataFunction = Option<
     unsafe extern "C" fn(
         target: *mut c_void,
@@ -84,12 +84,11 @@ pub type DataFunction = Option<
     ),
 >;
 
-/// Work that was posted to a context, called by its advance. C: `pami_work_function`.
+/// Posted work, called by the advance of its context. C: `pami_work_function`.
 pub type WorkFunction =
     Option<unsafe extern "C" fn(context: Context, cookie: *mut c_void) -> ResultCode>;
 
-/// Room for a piece of posted work. The caller provides it and leaves it alone until the work has ended. C:
-/// `pami_work_t`.
+/// Memory for posted work. The caller provides it and must not touch it until the work has ended. C: `pami_work_t`.
 pub type Work = [usize; 8];
 
 /// Name of a setting as text. C: `pami_user_key_t`.
@@ -121,7 +120,7 @@ impl AttributeName {
     pub const CLIENT_CONST_CONTEXTS: Self = Self(101);
     /// `intval`: Hardware threads of its core, for the threads of this task.
     pub const CLIENT_HWTHREADS_AVAILABLE: Self = Self(102);
-    /// `intval`: Bytes of a pami_memregion_t that are in use.
+    /// `intval`: Bytes used of a pami_memregion_t.
     pub const CLIENT_MEMREGION_SIZE: Self = Self(103);
     /// `intval`: Main memory, in MiB.
     pub const CLIENT_MEM_SIZE: Self = Self(104);
@@ -131,9 +130,9 @@ impl AttributeName {
     pub const CLIENT_NUM_LOCAL_TASKS: Self = Self(106);
     /// `intarray`: Their numbers; the array belongs to the client.
     pub const CLIENT_LOCAL_TASKS: Self = Self(107);
-    /// `intval`: Most contexts that this client may have in this task.
+    /// `intval`: Maximum of contexts of this client in this task.
     pub const CLIENT_NUM_CONTEXTS: Self = Self(108);
-    /// `chararray`: Name of where the task runs; it belongs to the client.
+    /// `chararray`: Name of the processor; it belongs to the client.
     pub const CLIENT_PROCESSOR_NAME: Self = Self(109);
     /// `intval`: Number of this task.
     pub const CLIENT_TASK_ID: Self = Self(110);
@@ -143,13 +142,13 @@ impl AttributeName {
     pub const CLIENT_WTICK: Self = Self(112);
     /// `intval`: Largest number of a dispatch.
     pub const CONTEXT_DISPATCH_ID_MAX: Self = Self(200);
-    /// `intval`: Most bytes of header and data that one dispatch call gets.
+    /// `intval`: Maximum of header and data bytes in one dispatch call.
     pub const DISPATCH_RECV_IMMEDIATE_MAX: Self = Self(300);
-    /// `intval`: Most bytes of header and data of a PAMI_Send_immediate.
+    /// `intval`: Maximum of header and data bytes of PAMI_Send_immediate.
     pub const DISPATCH_SEND_IMMEDIATE_MAX: Self = Self(301);
     /// `intval`: Largest atom size of a type in a PAMI_Send_typed.
     pub const DISPATCH_ATOM_SIZE_MAX: Self = Self(302);
-    /// `intval`: 1: has algorithms that hold hardware; 0: gives it back.
+    /// `intval`: 1: may use algorithms that hold hardware; 0: releases it.
     pub const GEOMETRY_OPTIMIZE: Self = Self(400);
     /// `intval`: Bytes of data.
     pub const TYPE_DATA_SIZE: Self = Self(500);
@@ -171,7 +170,7 @@ pub union AttributeValue {
     pub doubleval: f64,
     /// Text that ends with a zero.
     pub chararray: *const c_char,
-    /// Numbers; another attribute has their count.
+    /// Numbers; another attribute gives their count.
     pub intarray: *const usize,
 }
 
@@ -186,7 +185,7 @@ pub struct Configuration {
     pub value: AttributeValue,
 }
 
-/// Why an algorithm cannot do a collective. All bits clear: it can. C: `metadata_result_t`.
+/// Reasons why an algorithm cannot do a collective; 0: it can. C: `metadata_result_t`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct MetadataResult {
@@ -195,7 +194,7 @@ pub struct MetadataResult {
 }
 
 impl MetadataResult {
-    /// A reason that has no bit.
+    /// Another reason.
     pub const UNSPECIFIED: Bits = Bits { shift: 0, width: 1 };
     /// Too few or too many bytes.
     pub const RANGE: Bits = Bits { shift: 1, width: 1 };
@@ -203,25 +202,25 @@ impl MetadataResult {
     pub const ALIGN_SEND_BUFFER: Bits = Bits { shift: 2, width: 1 };
     /// The address of the receive buffer is not aligned as needed.
     pub const ALIGN_RECV_BUFFER: Bits = Bits { shift: 3, width: 1 };
-    /// This pair of type and operation is not there.
+    /// This pair of type and operation is unsupported.
     pub const DATATYPE_OP: Bits = Bits { shift: 4, width: 1 };
-    /// The type of what is sent has holes.
+    /// The send type has holes.
     pub const CONTIGUOUS_SEND: Bits = Bits { shift: 5, width: 1 };
-    /// The type of what is received has holes.
+    /// The receive type has holes.
     pub const CONTIGUOUS_RECV: Bits = Bits { shift: 6, width: 1 };
-    /// The parts of a vector to send are not one behind the other.
+    /// The parts of the send vector are not contiguous.
     pub const CONTINUOUS_SEND: Bits = Bits { shift: 7, width: 1 };
-    /// The parts of a vector to receive are not one behind the other.
+    /// The parts of the receive vector are not contiguous.
     pub const CONTINUOUS_RECV: Bits = Bits { shift: 8, width: 1 };
-    /// The answers of all endpoints count: reduce them.
+    /// The answers of all endpoints must be reduced.
     pub const NONLOCAL: Bits = Bits { shift: 9, width: 1 };
 }
 
-/// Says whether an algorithm can do the collective `xfer`, as far as this endpoint knows. C:
+/// Checks whether an algorithm can do the collective `xfer`, as far as this endpoint knows. C:
 /// `pami_metadata_function`.
 pub type MetadataFunction = Option<unsafe extern "C" fn(xfer: *mut Xfer) -> MetadataResult>;
 
-/// What must hold.
+/// Conditions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct CheckCorrect {
@@ -230,9 +229,9 @@ pub struct CheckCorrect {
 }
 
 impl CheckCorrect {
-    /// `check_fn` must be asked each time.
+    /// `check_fn` must be called each time.
     pub const CHECKREQUIRED: Bits = Bits { shift: 0, width: 1 };
-    /// The answers of all endpoints count: reduce them.
+    /// The answers of all endpoints must be reduced.
     pub const NONLOCAL: Bits = Bits { shift: 1, width: 1 };
     /// Bytes have limits.
     pub const RANGEMINMAX: Bits = Bits { shift: 2, width: 1 };
@@ -240,15 +239,15 @@ impl CheckCorrect {
     pub const SENDMINALIGN: Bits = Bits { shift: 3, width: 1 };
     /// The receive buffer must be aligned.
     pub const RECVMINALIGN: Bits = Bits { shift: 4, width: 1 };
-    /// Does every predefined type with every operation that is valid for it.
+    /// Supports every valid pair of predefined type and operation.
     pub const ALLDTOP: Bits = Bits { shift: 5, width: 1 };
-    /// Sends types without holes only.
+    /// The send type must not have holes.
     pub const CONTIGSFLAGS: Bits = Bits { shift: 6, width: 1 };
-    /// Receives types without holes only.
+    /// The receive type must not have holes.
     pub const CONTIGRFLAGS: Bits = Bits { shift: 7, width: 1 };
-    /// Sends vectors only whose parts lie one behind the other.
+    /// The parts of the send vector must be contiguous.
     pub const CONTINSFLAGS: Bits = Bits { shift: 8, width: 1 };
-    /// Receives vectors only whose parts lie one behind the other.
+    /// The parts of the receive vector must be contiguous.
     pub const CONTINRFLAGS: Bits = Bits { shift: 9, width: 1 };
     /// The call may wait for others.
     pub const BLOCKING: Bits = Bits {
@@ -260,24 +259,24 @@ impl CheckCorrect {
         shift: 11,
         width: 1,
     };
-    /// Endpoints may run ahead: a barrier now and then bounds what is buffered.
+    /// Endpoints may run ahead; barriers bound the buffered data.
     pub const ASYNCFLOWCTL: Bits = Bits {
         shift: 12,
         width: 1,
     };
-    /// One such collective may be pending at a time.
+    /// At most one such collective may be pending.
     pub const ONEATATIME: Bits = Bits {
         shift: 13,
         width: 1,
     };
-    /// Not 0: all endpoints start such collectives in one order, over all geometries.
+    /// Not 0: all endpoints must start them in one order, over all geometries.
     pub const GLOBAL_ORDER: Bits = Bits {
         shift: 14,
         width: 4,
     };
 }
 
-/// What makes it fast.
+/// Performance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct CheckPerf {
@@ -286,13 +285,13 @@ pub struct CheckPerf {
 }
 
 impl CheckPerf {
-    /// Done by hardware for collectives.
+    /// Uses collective hardware.
     pub const HW_ACCEL: Bits = Bits { shift: 0, width: 1 };
 }
 
-/// What an algorithm can do and where it is fast. `checkrequired` set: call `check_fn` before each collective;
-/// nothing else needs a look. Clear: the other bits say what limits there are, and `check_fn`, where there is one,
-/// answers for given parameters until one changes that a set bit concerns. C: `pami_metadata_t`.
+/// Capabilities of an algorithm, and the range where it is fast. `checkrequired` set: `check_fn` must be called
+/// before each collective; the other fields need no check. Clear: the other bits name the limits. An answer of
+/// `check_fn`, where it is not null, holds until a parameter changes that a set bit concerns. C: `pami_metadata_t`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Metadata {
@@ -310,15 +309,15 @@ pub struct Metadata {
     pub send_min_align: c_uint,
     /// Alignment of the receive buffer, in bytes, if `recvminalign`.
     pub recv_min_align: c_uint,
-    /// What must hold.
+    /// Conditions.
     pub check_correct: CheckCorrect,
-    /// What makes it fast.
+    /// Performance.
     pub check_perf: CheckPerf,
-    /// Fewest bytes for which it is a good choice.
+    /// Fewest bytes for which it is fast.
     pub range_lo_perf: usize,
-    /// Most bytes for which it is a good choice.
+    /// Most bytes for which it is fast.
     pub range_hi_perf: usize,
-    /// Alignment of buffers, in bytes, for which it is a good choice.
+    /// Alignment of buffers, in bytes, for which it is fast.
     pub min_align_perf: c_uint,
 }
 
@@ -328,18 +327,18 @@ pub struct Metadata {
 pub struct Hint(pub c_uint);
 
 impl Hint {
-    /// As the implementation likes, or as the field says.
+    /// Chosen by the implementation, or as the field says.
     pub const DEFAULT: Self = Self(0);
     /// Wanted.
     pub const ENABLE: Self = Self(1);
     /// Not wanted.
     pub const DISABLE: Self = Self(2);
-    /// Means nothing.
+    /// Invalid.
     pub const INVALID: Self = Self(3);
 }
 
-/// Hints of a dispatch. These are hard: PAMI_Dispatch_set keeps them or fails. All tasks must give the same for one
-/// dispatch and offset; nothing checks that. C: `pami_dispatch_hint_t`.
+/// Hints of a dispatch. These are hard: PAMI_Dispatch_set honours them or fails. All tasks must give the same hints
+/// for one dispatch and offset; this is not checked. C: `pami_dispatch_hint_t`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct DispatchHint {
@@ -357,10 +356,10 @@ impl DispatchHint {
     /// `data_fn` and `data_cookie` of pami_recv_t are not read: data is copied. Default: disabled.
     pub const RECV_COPY: Bits = Bits { shift: 6, width: 2 };
     /// All data arrives with the dispatch call. Enabled: at most PAMI_DISPATCH_RECV_IMMEDIATE_MAX bytes of header and
-    /// data may be sent. Disabled: it never does, so each call has a pami_recv_t. Default: as it comes.
+    /// data may be sent. Disabled: no data does, so each call has a pami_recv_t. Default: either.
     pub const RECV_IMMEDIATE: Bits = Bits { shift: 8, width: 2 };
-    /// Dispatch calls for messages between two endpoints come in the order of the sends; the ends of the receives need
-    /// not. Default: disabled.
+    /// Dispatch calls for messages between two endpoints come in the order of the sends; completions of the receives
+    /// may not. Default: disabled.
     pub const CONSISTENCY: Bits = Bits {
         shift: 10,
         width: 2,
@@ -375,17 +374,17 @@ impl DispatchHint {
         shift: 14,
         width: 2,
     };
-    /// Data goes by remote memory access. Default: as the implementation likes.
+    /// Data goes by remote memory access. Default: chosen by the implementation.
     pub const USE_RDMA: Bits = Bits {
         shift: 16,
         width: 2,
     };
-    /// Messages go through shared memory; one to another node is PAMI_INVAL. Default: as the implementation likes.
+    /// Messages go through shared memory; one to another node is PAMI_INVAL. Default: chosen by the implementation.
     pub const USE_SHMEM: Bits = Bits {
         shift: 18,
         width: 2,
     };
-    /// PAMI_Send_immediate queues what finds no room; disabled: it returns PAMI_EAGAIN. Default: enabled.
+    /// PAMI_Send_immediate queues a message without room; disabled: it returns PAMI_EAGAIN. Default: enabled.
     pub const QUEUE_IMMEDIATE: Bits = Bits {
         shift: 20,
         width: 2,
@@ -452,19 +451,19 @@ impl CollectiveHint {
     };
 }
 
-/// What all sends have. C: `pami_send_immediate_t`.
+/// Parameters common to all sends. C: `pami_send_immediate_t`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct SendImmediate {
-    /// Header: passed to the dispatch function as it is.
+    /// Header, passed to the dispatch function unchanged.
     pub header: Iovec,
-    /// Data: goes where the receiver says.
+    /// Data, stored where the receiver says.
     pub data: Iovec,
     /// Number of the dispatch, the same on both sides.
     pub dispatch: usize,
     /// Soft hints.
     pub hints: SendHint,
-    /// To whom; the sending context's own endpoint is valid.
+    /// Destination; the sending context's own endpoint is valid.
     pub dest: Endpoint,
 }
 
@@ -484,13 +483,13 @@ pub struct SendEvent {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct SendSimple {
-    /// What to send.
+    /// Message.
     pub send: SendImmediate,
-    /// Whom to tell.
+    /// Callbacks.
     pub events: SendEvent,
 }
 
-/// How the data lies.
+/// Layout of the data.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct SendTypedData {
@@ -498,7 +497,7 @@ pub struct SendTypedData {
     pub r#type: Type,
     /// Bytes of the type's data to skip at the start.
     pub offset: usize,
-    /// Makes the data that is sent; PAMI_DATA_COPY for a plain copy.
+    /// Produces the sent data; PAMI_DATA_COPY for a plain copy.
     pub data_fn: DataFunction,
     /// Passed to `data_fn`.
     pub data_cookie: *mut c_void,
@@ -508,15 +507,15 @@ pub struct SendTypedData {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct SendTyped {
-    /// What to send; `data.iov_len` counts bytes of data, without holes.
+    /// Message; `data.iov_len` counts bytes of data, without holes.
     pub send: SendImmediate,
-    /// Whom to tell.
+    /// Callbacks.
     pub events: SendEvent,
-    /// How the data lies.
+    /// Layout of the data.
     pub typed: SendTypedData,
 }
 
-/// Where the data of a message goes. The dispatch function fills it in. C: `pami_recv_t`.
+/// Destination of the data of a message. The dispatch function fills it in. C: `pami_recv_t`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Recv {
@@ -524,13 +523,13 @@ pub struct Recv {
     pub cookie: *mut c_void,
     /// All data is in place; may be null.
     pub local_fn: EventFunction,
-    /// Where it goes.
+    /// Address of the data.
     pub addr: *mut c_void,
-    /// How it lies there; PAMI_TYPE_BYTE if contiguous.
+    /// Layout there; PAMI_TYPE_BYTE if contiguous.
     pub r#type: Type,
     /// Bytes of the type's data to skip at the start.
     pub offset: usize,
-    /// Takes the data in; PAMI_DATA_COPY for a plain copy.
+    /// Consumes the data; PAMI_DATA_COPY for a plain copy.
     pub data_fn: DataFunction,
     /// Passed to `data_fn`.
     pub data_cookie: *mut c_void,
@@ -550,11 +549,11 @@ pub type DispatchP2pFunction = Option<
     ),
 >;
 
-/// What all one-sided transfers have. C: `pami_rma_t`.
+/// Parameters common to all one-sided transfers. C: `pami_rma_t`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Rma {
-    /// With whom; the context's own endpoint is valid.
+    /// Other side; the context's own endpoint is valid.
     pub dest: Endpoint,
     /// Soft hints.
     pub hints: SendHint,
@@ -586,7 +585,7 @@ pub struct RmaTyped {
     pub remote: Type,
 }
 
-/// What puts have besides. C: `pami_rma_put_t`.
+/// Further parameters of puts. C: `pami_rma_put_t`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RmaPut {
@@ -598,7 +597,7 @@ pub struct RmaPut {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct PutSimple {
-    /// Whom, how much, callbacks.
+    /// Other side, length, callbacks.
     pub rma: Rma,
     /// From `local` to `remote`.
     pub addr: RmaAddr,
@@ -610,11 +609,11 @@ pub struct PutSimple {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct PutTyped {
-    /// Whom, how much, callbacks.
+    /// Other side, length, callbacks.
     pub rma: Rma,
     /// From `local` to `remote`.
     pub addr: RmaAddr,
-    /// How the data lies.
+    /// Layout of the data.
     pub r#type: RmaTyped,
     /// Completion at the other task.
     pub put: RmaPut,
@@ -624,7 +623,7 @@ pub struct PutTyped {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct GetSimple {
-    /// Whom, how much, callbacks.
+    /// Other side, length, callbacks.
     pub rma: Rma,
     /// From `remote` to `local`.
     pub addr: RmaAddr,
@@ -634,16 +633,16 @@ pub struct GetSimple {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct GetTyped {
-    /// Whom, how much, callbacks.
+    /// Other side, length, callbacks.
     pub rma: Rma,
     /// From `remote` to `local`.
     pub addr: RmaAddr,
-    /// How the data lies.
+    /// Layout of the data.
     pub r#type: RmaTyped,
 }
 
-/// Atomic operations: one way to modify, by itself or with FETCH, COMPARE or both; FETCH also alone. FETCH stores
-/// the old remote value at `local`. COMPARE modifies only if the remote value equals `test`. C: `pami_atomic_t`.
+/// Atomic operations: a modification alone, or with FETCH, COMPARE or both; or FETCH alone. FETCH stores the old
+/// remote value at `local`. COMPARE modifies only if the remote value equals `test`. C: `pami_atomic_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Atomic(pub c_uint);
@@ -651,7 +650,7 @@ pub struct Atomic(pub c_uint);
 impl Atomic {
     /// Reads.
     pub const FETCH: Self = Self(0x01);
-    /// Bit of the conditional operations; none by itself.
+    /// Bit of the conditional operations; not valid alone.
     pub const COMPARE: Self = Self(0x02);
     /// Replaces by `value`.
     pub const SET: Self = Self(0x04);
@@ -699,13 +698,13 @@ impl Atomic {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Rmw {
-    /// With whom; the context's own endpoint is valid.
+    /// Other side; the context's own endpoint is valid.
     pub dest: Endpoint,
     /// Soft hints.
     pub hints: SendHint,
     /// Passed to `done_fn`.
     pub cookie: *mut c_void,
-    /// The operation has been done and the old value is here; may be null.
+    /// The operation is done and the old value is in place; may be null.
     pub done_fn: EventFunction,
     /// Where the old value goes, for FETCH.
     pub local: *mut c_void,
@@ -715,13 +714,13 @@ pub struct Rmw {
     pub value: *mut c_void,
     /// Where the value to compare with is, in this task, for COMPARE.
     pub test: *mut c_void,
-    /// What to do.
+    /// Operation.
     pub operation: Atomic,
     /// PAMI_TYPE_SIGNED_ or PAMI_TYPE_UNSIGNED_ INT, LONG or LONG_LONG.
     pub r#type: Type,
 }
 
-/// A memory region. Its bytes may be sent to other tasks, which then name it in their transfers. C:
+/// A memory region. Its bytes may be sent to other tasks, which then use it in their transfers. C:
 /// `pami_memregion_t`.
 pub type Memregion = [usize; 8];
 
@@ -749,7 +748,7 @@ pub struct Rdma {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RputSimple {
-    /// Whom, how much, callbacks.
+    /// Other side, length, callbacks.
     pub rma: Rma,
     /// From `local` to `remote`.
     pub rdma: Rdma,
@@ -761,11 +760,11 @@ pub struct RputSimple {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RputTyped {
-    /// Whom, how much, callbacks.
+    /// Other side, length, callbacks.
     pub rma: Rma,
     /// From `local` to `remote`.
     pub rdma: Rdma,
-    /// How the data lies.
+    /// Layout of the data.
     pub r#type: RmaTyped,
     /// Completion at the other task.
     pub put: RmaPut,
@@ -775,7 +774,7 @@ pub struct RputTyped {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RgetSimple {
-    /// Whom, how much, callbacks.
+    /// Other side, length, callbacks.
     pub rma: Rma,
     /// From `remote` to `local`.
     pub rdma: Rdma,
@@ -785,11 +784,11 @@ pub struct RgetSimple {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RgetTyped {
-    /// Whom, how much, callbacks.
+    /// Other side, length, callbacks.
     pub rma: Rma,
     /// From `remote` to `local`.
     pub rdma: Rdma,
-    /// How the data lies.
+    /// Layout of the data.
     pub r#type: RmaTyped,
 }
 
@@ -807,31 +806,31 @@ impl XferType {
     pub const REDUCE: Self = Self(2);
     /// All get the data of all.
     pub const ALLGATHER: Self = Self(3);
-    /// The same with lengths of their own.
+    /// The same with a length for each.
     pub const ALLGATHERV: Self = Self(4);
     /// The same with lengths of type int.
     pub const ALLGATHERV_INT: Self = Self(5);
     /// Each gets its part of the root's data.
     pub const SCATTER: Self = Self(6);
-    /// The same with lengths of their own.
+    /// The same with a length for each.
     pub const SCATTERV: Self = Self(7);
     /// The same with lengths of type int.
     pub const SCATTERV_INT: Self = Self(8);
     /// The root gets the data of all.
     pub const GATHER: Self = Self(9);
-    /// The same with lengths of their own.
+    /// The same with a length for each.
     pub const GATHERV: Self = Self(10);
     /// The same with lengths of type int.
     pub const GATHERV_INT: Self = Self(11);
-    /// Nobody goes on before all have come.
+    /// No endpoint continues before all have arrived.
     pub const BARRIER: Self = Self(12);
     /// Each has a part for each.
     pub const ALLTOALL: Self = Self(13);
-    /// The same with lengths of their own.
+    /// The same with a length for each.
     pub const ALLTOALLV: Self = Self(14);
     /// The same with lengths of type int.
     pub const ALLTOALLV_INT: Self = Self(15);
-    /// Each gets the combination of those up to itself.
+    /// Each gets the combination of the data up to its own.
     pub const SCAN: Self = Self(16);
     /// Data of all is combined; each gets its part of the result.
     pub const REDUCE_SCATTER: Self = Self(17);
@@ -843,7 +842,7 @@ impl XferType {
     pub const AMGATHER: Self = Self(20);
     /// Reduce that only the root calls.
     pub const AMREDUCE: Self = Self(21);
-    /// How many kinds there are.
+    /// Number of kinds.
     pub const COUNT: Self = Self(22);
     /// First kind of extensions.
     pub const TYPE_EXT: Self = Self(1000);
@@ -855,7 +854,7 @@ impl XferType {
 pub struct GeometryRange {
     /// The first.
     pub lo: Task,
-    /// The last, which belongs to it.
+    /// The last, included.
     pub hi: Task,
 }
 
@@ -863,21 +862,21 @@ pub struct GeometryRange {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Alltoallv {
-    /// What is sent.
+    /// Data to send.
     pub sndbuf: *mut c_char,
     /// Its type.
     pub stype: Type,
-    /// How much goes to each.
+    /// Count for each.
     pub stypecounts: *mut usize,
-    /// Where that begins.
+    /// Displacements.
     pub sdispls: *mut usize,
-    /// What is received.
+    /// Received data.
     pub rcvbuf: *mut c_char,
     /// Its type.
     pub rtype: Type,
-    /// How much comes from each.
+    /// Count from each.
     pub rtypecounts: *mut usize,
-    /// Where that begins.
+    /// Displacements.
     pub rdispls: *mut usize,
 }
 
@@ -885,21 +884,21 @@ pub struct Alltoallv {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct AlltoallvInt {
-    /// What is sent.
+    /// Data to send.
     pub sndbuf: *mut c_char,
     /// Its type.
     pub stype: Type,
-    /// How much goes to each.
+    /// Count for each.
     pub stypecounts: *mut c_int,
-    /// Where that begins.
+    /// Displacements.
     pub sdispls: *mut c_int,
-    /// What is received.
+    /// Received data.
     pub rcvbuf: *mut c_char,
     /// Its type.
     pub rtype: Type,
-    /// How much comes from each.
+    /// Count from each.
     pub rtypecounts: *mut c_int,
-    /// Where that begins.
+    /// Displacements.
     pub rdispls: *mut c_int,
 }
 
@@ -907,17 +906,17 @@ pub struct AlltoallvInt {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Alltoall {
-    /// What is sent: a part for each, one behind the other.
+    /// Data to send: a part for each, contiguous.
     pub sndbuf: *mut c_char,
     /// Its type.
     pub stype: Type,
-    /// How much goes to each.
+    /// Count for each.
     pub stypecount: usize,
-    /// What is received: a part from each, one behind the other.
+    /// Received data: a part from each, contiguous.
     pub rcvbuf: *mut c_char,
     /// Its type.
     pub rtype: Type,
-    /// How much comes from each.
+    /// Count from each.
     pub rtypecount: usize,
 }
 
@@ -925,21 +924,21 @@ pub struct Alltoall {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Reduce {
-    /// Who gets the result.
+    /// Endpoint that gets the result.
     pub root: Endpoint,
-    /// What is combined.
+    /// Operands.
     pub sndbuf: *mut c_char,
     /// Its type.
     pub stype: Type,
-    /// How much.
+    /// Count.
     pub stypecount: usize,
     /// The result, at the root.
     pub rcvbuf: *mut c_char,
     /// Its type.
     pub rtype: Type,
-    /// How much.
+    /// Count.
     pub rtypecount: usize,
-    /// Combines two.
+    /// Operation.
     pub op: DataFunction,
     /// Passed to `op`.
     pub data_cookie: *mut c_void,
@@ -951,19 +950,19 @@ pub struct Reduce {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct ReduceScatter {
-    /// What is combined: a part for each, one behind the other.
+    /// Operands: a part for each, contiguous.
     pub sndbuf: *mut c_char,
     /// Its type.
     pub stype: Type,
-    /// How much, all parts together.
+    /// Count of all parts together.
     pub stypecount: usize,
     /// This endpoint's part of the result.
     pub rcvbuf: *mut c_char,
     /// Its type.
     pub rtype: Type,
-    /// How much each gets; the same at all endpoints.
+    /// Count for each; the same at all endpoints.
     pub rcounts: *mut usize,
-    /// Combines two.
+    /// Operation.
     pub op: DataFunction,
     /// Passed to `op`.
     pub data_cookie: *mut c_void,
@@ -975,13 +974,13 @@ pub struct ReduceScatter {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Broadcast {
-    /// Who sends.
+    /// Sending endpoint.
     pub root: Endpoint,
-    /// What is sent at the root, what is received elsewhere.
+    /// Data to send at the root, received data elsewhere.
     pub buf: *mut c_char,
     /// Its type; endpoints may differ.
     pub r#type: Type,
-    /// How much.
+    /// Count.
     pub typecount: usize,
 }
 
@@ -989,17 +988,17 @@ pub struct Broadcast {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Allgather {
-    /// What is sent.
+    /// Data to send.
     pub sndbuf: *mut c_char,
     /// Its type.
     pub stype: Type,
-    /// How much.
+    /// Count.
     pub stypecount: usize,
-    /// What is received: a part from each, one behind the other.
+    /// Received data: a part from each, contiguous.
     pub rcvbuf: *mut c_char,
     /// Its type.
     pub rtype: Type,
-    /// How much comes from each.
+    /// Count from each.
     pub rtypecount: usize,
 }
 
@@ -1007,19 +1006,19 @@ pub struct Allgather {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Gather {
-    /// Who receives.
+    /// Receiving endpoint.
     pub root: Endpoint,
-    /// What is sent.
+    /// Data to send.
     pub sndbuf: *mut c_char,
     /// Its type.
     pub stype: Type,
-    /// How much.
+    /// Count.
     pub stypecount: usize,
-    /// What is received, at the root: a part from each, one behind the other.
+    /// Received data, at the root: a part from each, contiguous.
     pub rcvbuf: *mut c_char,
     /// Its type.
     pub rtype: Type,
-    /// How much comes from each.
+    /// Count from each.
     pub rtypecount: usize,
 }
 
@@ -1027,21 +1026,21 @@ pub struct Gather {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Gatherv {
-    /// Who receives.
+    /// Receiving endpoint.
     pub root: Endpoint,
-    /// What is sent.
+    /// Data to send.
     pub sndbuf: *mut c_char,
     /// Its type.
     pub stype: Type,
-    /// How much.
+    /// Count.
     pub stypecount: usize,
-    /// What is received, at the root.
+    /// Received data, at the root.
     pub rcvbuf: *mut c_char,
     /// Its type.
     pub rtype: Type,
-    /// How much comes from each.
+    /// Count from each.
     pub rtypecounts: *mut usize,
-    /// Where that begins.
+    /// Displacements.
     pub rdispls: *mut usize,
 }
 
@@ -1049,21 +1048,21 @@ pub struct Gatherv {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct GathervInt {
-    /// Who receives.
+    /// Receiving endpoint.
     pub root: Endpoint,
-    /// What is sent.
+    /// Data to send.
     pub sndbuf: *mut c_char,
     /// Its type.
     pub stype: Type,
-    /// How much.
+    /// Count.
     pub stypecount: c_int,
-    /// What is received, at the root.
+    /// Received data, at the root.
     pub rcvbuf: *mut c_char,
     /// Its type.
     pub rtype: Type,
-    /// How much comes from each.
+    /// Count from each.
     pub rtypecounts: *mut c_int,
-    /// Where that begins.
+    /// Displacements.
     pub rdispls: *mut c_int,
 }
 
@@ -1071,19 +1070,19 @@ pub struct GathervInt {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Allgatherv {
-    /// What is sent.
+    /// Data to send.
     pub sndbuf: *mut c_char,
     /// Its type.
     pub stype: Type,
-    /// How much.
+    /// Count.
     pub stypecount: usize,
-    /// What is received.
+    /// Received data.
     pub rcvbuf: *mut c_char,
     /// Its type.
     pub rtype: Type,
-    /// How much comes from each.
+    /// Count from each.
     pub rtypecounts: *mut usize,
-    /// Where that begins.
+    /// Displacements.
     pub rdispls: *mut usize,
 }
 
@@ -1091,19 +1090,19 @@ pub struct Allgatherv {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct AllgathervInt {
-    /// What is sent.
+    /// Data to send.
     pub sndbuf: *mut c_char,
     /// Its type.
     pub stype: Type,
-    /// How much.
+    /// Count.
     pub stypecount: c_int,
-    /// What is received.
+    /// Received data.
     pub rcvbuf: *mut c_char,
     /// Its type.
     pub rtype: Type,
-    /// How much comes from each.
+    /// Count from each.
     pub rtypecounts: *mut c_int,
-    /// Where that begins.
+    /// Displacements.
     pub rdispls: *mut c_int,
 }
 
@@ -1111,19 +1110,19 @@ pub struct AllgathervInt {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Scatter {
-    /// Who sends.
+    /// Sending endpoint.
     pub root: Endpoint,
-    /// What is sent, at the root: a part for each, one behind the other.
+    /// Data to send, at the root: a part for each, contiguous.
     pub sndbuf: *mut c_char,
     /// Its type.
     pub stype: Type,
-    /// How much goes to each.
+    /// Count for each.
     pub stypecount: usize,
-    /// What is received.
+    /// Received data.
     pub rcvbuf: *mut c_char,
     /// Its type.
     pub rtype: Type,
-    /// How much.
+    /// Count.
     pub rtypecount: usize,
 }
 
@@ -1131,21 +1130,21 @@ pub struct Scatter {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Scatterv {
-    /// Who sends.
+    /// Sending endpoint.
     pub root: Endpoint,
-    /// What is sent, at the root.
+    /// Data to send, at the root.
     pub sndbuf: *mut c_char,
     /// Its type.
     pub stype: Type,
-    /// How much goes to each.
+    /// Count for each.
     pub stypecounts: *mut usize,
-    /// Where that begins.
+    /// Displacements.
     pub sdispls: *mut usize,
-    /// What is received.
+    /// Received data.
     pub rcvbuf: *mut c_char,
     /// Its type.
     pub rtype: Type,
-    /// How much.
+    /// Count.
     pub rtypecount: usize,
 }
 
@@ -1153,21 +1152,21 @@ pub struct Scatterv {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct ScattervInt {
-    /// Who sends.
+    /// Sending endpoint.
     pub root: Endpoint,
-    /// What is sent, at the root.
+    /// Data to send, at the root.
     pub sndbuf: *mut c_char,
     /// Its type.
     pub stype: Type,
-    /// How much goes to each.
+    /// Count for each.
     pub stypecounts: *mut c_int,
-    /// Where that begins.
+    /// Displacements.
     pub sdispls: *mut c_int,
-    /// What is received.
+    /// Received data.
     pub rcvbuf: *mut c_char,
     /// Its type.
     pub rtype: Type,
-    /// How much.
+    /// Count.
     pub rtypecount: c_int,
 }
 
@@ -1175,19 +1174,19 @@ pub struct ScattervInt {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Allreduce {
-    /// What is combined.
+    /// Operands.
     pub sndbuf: *mut c_char,
     /// Its type.
     pub stype: Type,
-    /// How much.
+    /// Count.
     pub stypecount: usize,
     /// The result.
     pub rcvbuf: *mut c_char,
     /// Its type.
     pub rtype: Type,
-    /// How much.
+    /// Count.
     pub rtypecount: usize,
-    /// Combines two.
+    /// Operation.
     pub op: DataFunction,
     /// Passed to `op`.
     pub data_cookie: *mut c_void,
@@ -1199,23 +1198,23 @@ pub struct Allreduce {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Scan {
-    /// What is combined.
+    /// Operands.
     pub sndbuf: *mut c_char,
     /// Its type.
     pub stype: Type,
-    /// How much.
+    /// Count.
     pub stypecount: usize,
     /// The result of the endpoints up to this one, in the geometry's order.
     pub rcvbuf: *mut c_char,
     /// Its type.
     pub rtype: Type,
-    /// How much.
+    /// Count.
     pub rtypecount: usize,
-    /// Combines two.
+    /// Operation.
     pub op: DataFunction,
     /// Passed to `op`.
     pub data_cookie: *mut c_void,
-    /// Not 0: without this endpoint's own; the first one's result is then not defined.
+    /// Not 0: excludes this endpoint's operand; the first result is undefined.
     pub exclusive: c_int,
 }
 
@@ -1230,20 +1229,20 @@ pub struct Barrier {}
 pub struct Ambroadcast {
     /// Number of the dispatch.
     pub dispatch: usize,
-    /// Header that all get.
+    /// Header for all endpoints.
     pub user_header: *mut c_void,
     /// Its bytes; may be 0.
     pub headerlen: usize,
-    /// What is sent.
+    /// Data to send.
     pub sndbuf: *mut c_void,
     /// Its type.
     pub stype: Type,
-    /// How much.
+    /// Count.
     pub stypecount: usize,
 }
 
 /// Receives an active-message broadcast: pami_dispatch_p2p_function with the geometry; `origin` is the root.
-/// `pipe_addr` is null: all data goes to where `recv` says. C: `pami_dispatch_ambroadcast_function`.
+/// `pipe_addr` is null: all data goes to the place in `recv`. C: `pami_dispatch_ambroadcast_function`.
 pub type DispatchAmbroadcastFunction = Option<
     unsafe extern "C" fn(
         context: Context,
@@ -1264,15 +1263,15 @@ pub type DispatchAmbroadcastFunction = Option<
 pub struct Amscatter {
     /// Number of the dispatch.
     pub dispatch: usize,
-    /// A header for each endpoint, one behind the other.
+    /// A header for each endpoint, contiguous.
     pub headers: *mut c_void,
     /// Bytes of each.
     pub headerlen: usize,
-    /// What is sent: a part for each, one behind the other.
+    /// Data to send: a part for each, contiguous.
     pub sndbuf: *mut c_void,
     /// Its type.
     pub stype: Type,
-    /// How much goes to each.
+    /// Count for each.
     pub stypecount: usize,
 }
 
@@ -1298,19 +1297,19 @@ pub type DispatchAmscatterFunction = Option<
 pub struct Amgather {
     /// Number of the dispatch.
     pub dispatch: usize,
-    /// A header for each endpoint, one behind the other.
+    /// A header for each endpoint, contiguous.
     pub headers: *mut c_void,
     /// Bytes of each.
     pub headerlen: usize,
-    /// What is received: a part from each, one behind the other.
+    /// Received data: a part from each, contiguous.
     pub rcvbuf: *mut c_void,
     /// Its type.
     pub rtype: Type,
-    /// How much comes from each.
+    /// Count from each.
     pub rtypecount: usize,
 }
 
-/// Is asked for its part of an active-message gather. C: `pami_dispatch_amgather_function`.
+/// Gives its part of an active-message gather. C: `pami_dispatch_amgather_function`.
 pub type DispatchAmgatherFunction = Option<
     unsafe extern "C" fn(
         context: Context,
@@ -1330,7 +1329,7 @@ pub type DispatchAmgatherFunction = Option<
 pub struct Amreduce {
     /// Number of the dispatch.
     pub dispatch: usize,
-    /// Header that all get.
+    /// Header for all endpoints.
     pub user_header: *mut c_void,
     /// Its bytes; may be 0.
     pub headerlen: usize,
@@ -1338,7 +1337,7 @@ pub struct Amreduce {
     pub rcvbuf: *mut c_void,
     /// Its type.
     pub rtype: Type,
-    /// How much.
+    /// Count.
     pub rtypecount: usize,
     /// Passed to the operation.
     pub data_cookie: *mut c_void,
@@ -1346,7 +1345,7 @@ pub struct Amreduce {
     pub commutative: c_int,
 }
 
-/// Is asked for its part of an active-message reduce. C: `pami_dispatch_amreduce_function`.
+/// Gives its part of an active-message reduce. C: `pami_dispatch_amreduce_function`.
 pub type DispatchAmreduceFunction = Option<
     unsafe extern "C" fn(
         context: Context,
@@ -1361,7 +1360,7 @@ pub type DispatchAmreduceFunction = Option<
     ),
 >;
 
-/// Parameters of any collective. The algorithm says which member is read. C: `pami_collective_t`.
+/// Parameters of any collective. The algorithm selects the member. C: `pami_collective_t`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub union Collective {
@@ -1427,7 +1426,7 @@ pub struct Xfer {
     pub cmd: Collective,
 }
 
-/// The function that a dispatch calls, by what it is for. C: `pami_dispatch_callback_function`.
+/// The function that a dispatch calls, by kind. C: `pami_dispatch_callback_function`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub union DispatchCallbackFunction {
@@ -1472,7 +1471,7 @@ pub type TorusTask2torusFunction =
 pub type TorusTorus2taskFunction =
     Option<unsafe extern "C" fn(addr: *mut usize, task: *mut Task) -> ResultCode>;
 
-/// What wakes a context up. C: `pamix_async_t`.
+/// Events that wake a context. C: `pamix_async_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct AsyncEvent(pub c_uint);
@@ -1502,10 +1501,10 @@ pub type AsyncRegisterFunction = Option<
     ) -> ResultCode,
 >;
 
-/// Symbol "enable": lets a context make progress by itself from now on. C: `pamix_async_progress_enable_fn`.
+/// Symbol "enable": starts asynchronous progress of a context. C: `pamix_async_progress_enable_fn`.
 pub type AsyncEnableFunction =
     Option<unsafe extern "C" fn(context: Context, event_type: AsyncEvent) -> ResultCode>;
 
-/// Symbol "disable": ends that. C: `pamix_async_progress_disable_fn`.
+/// Symbol "disable": stops asynchronous progress of a context. C: `pamix_async_progress_disable_fn`.
 pub type AsyncDisableFunction =
     Option<unsafe extern "C" fn(context: Context, event_type: AsyncEvent) -> ResultCode>;
