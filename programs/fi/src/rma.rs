@@ -173,64 +173,29 @@ fn remote(port: &Port, task: TaskId, address: u64, bytes: usize) -> Result<Remot
     Ok(RemoteAddress { slot, offset })
 }
 
-unsafe extern "C" fn read(
-    fid: *mut Fid,
-    into: *mut c_void,
-    bytes: usize,
-    _desc: *mut c_void,
-    from: Addr,
-    address: u64,
-    _key: u64,
-    context: *mut c_void,
-) -> isize {
-    let memory = Memory::One(into, bytes);
-    // SAFETY: as the caller promises.
-    unsafe { transfer(fid, false, &memory, (from, address), context) }
+/// The functions that move memory here to or from one place there: arguments after the endpoint, then the direction and the
+/// memory.
+macro_rules! functions {
+    ($($name:ident($($argument:ident: $type:ty),*) writes $writes:literal, $memory:expr;)*) => {$(
+        unsafe extern "C" fn $name(
+            fid: *mut Fid,
+            $($argument: $type,)*
+            peer: Addr,
+            address: u64,
+            _key: u64,
+            context: *mut c_void,
+        ) -> isize {
+            // SAFETY: the program passes an endpoint and memory, as libfabric says.
+            unsafe { transfer(fid, $writes, &$memory, (peer, address), context) }
+        }
+    )*};
 }
 
-unsafe extern "C" fn readv(
-    fid: *mut Fid,
-    into: *const Iovec,
-    _desc: *mut *mut c_void,
-    count: usize,
-    from: Addr,
-    address: u64,
-    _key: u64,
-    context: *mut c_void,
-) -> isize {
-    let memory = Memory::Vector(into, count);
-    // SAFETY: as the caller promises.
-    unsafe { transfer(fid, false, &memory, (from, address), context) }
-}
-
-unsafe extern "C" fn write(
-    fid: *mut Fid,
-    from: *const c_void,
-    bytes: usize,
-    _desc: *mut c_void,
-    to: Addr,
-    address: u64,
-    _key: u64,
-    context: *mut c_void,
-) -> isize {
-    let memory = Memory::One(from, bytes);
-    // SAFETY: as the caller promises.
-    unsafe { transfer(fid, true, &memory, (to, address), context) }
-}
-
-unsafe extern "C" fn writev(
-    fid: *mut Fid,
-    from: *const Iovec,
-    _desc: *mut *mut c_void,
-    count: usize,
-    to: Addr,
-    address: u64,
-    _key: u64,
-    context: *mut c_void,
-) -> isize {
-    let memory = Memory::Vector(from, count);
-    // SAFETY: as the caller promises.
-    unsafe { transfer(fid, true, &memory, (to, address), context) }
+functions! {
+    read(into: *mut c_void, bytes: usize, _desc: *mut c_void) writes false, Memory::One(into, bytes);
+    readv(into: *const Iovec, _desc: *mut *mut c_void, count: usize) writes false, Memory::Vector(into, count);
+    write(from: *const c_void, bytes: usize, _desc: *mut c_void) writes true, Memory::One(from, bytes);
+    writev(from: *const Iovec, _desc: *mut *mut c_void, count: usize) writes true, Memory::Vector(from, count);
 }
 
 /// Starts a transfer of memory here from or to one place there.

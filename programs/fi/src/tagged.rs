@@ -79,6 +79,18 @@ impl Call {
         }
     }
 
+    const fn ignoring(self, ignore: u64) -> Self {
+        Self { ignore, ..self }
+    }
+
+    /// A send that is copied and gives no completion.
+    const fn injected(self) -> Self {
+        Self {
+            flags: Some(flags::INJECT),
+            ..self
+        }
+    }
+
     /// # Safety
     /// As libfabric says of the endpoint and its pieces.
     unsafe fn send(self, fid: *mut Fid, memory: Memory) -> isize {
@@ -122,30 +134,6 @@ impl Call {
     }
 }
 
-unsafe extern "C" fn recv(
-    fid: *mut Fid,
-    into: *mut c_void,
-    bytes: usize,
-    _desc: *mut c_void,
-    from: Addr,
-    context: *mut c_void,
-) -> isize {
-    // SAFETY: as the caller promises.
-    unsafe { Call::untagged(from, context).receive(fid, Memory::One(into, bytes)) }
-}
-
-unsafe extern "C" fn recvv(
-    fid: *mut Fid,
-    into: *const Iovec,
-    _desc: *mut *mut c_void,
-    count: usize,
-    from: Addr,
-    context: *mut c_void,
-) -> isize {
-    // SAFETY: as the caller promises.
-    unsafe { Call::untagged(from, context).receive(fid, Memory::Vector(into, count)) }
-}
-
 /// The call that a message describes, and its memory.
 ///
 /// # Safety
@@ -170,205 +158,77 @@ unsafe fn tagged(message: *const MsgTagged, asked: u64) -> Option<(Call, Memory)
     let message = unsafe { message.as_ref()? };
     let call = Call {
         flags: Some(asked),
-        ignore: message.ignore,
         data: (asked & flags::REMOTE_CQ_DATA != 0).then_some(message.data),
-        ..Call::tagged(message.addr, message.tag, message.context)
+        ..Call::tagged(message.addr, message.tag, message.context).ignoring(message.ignore)
     };
     Some((call, Memory::Vector(message.msg_iov, message.iov_count)))
 }
 
-/// Answer to a message that is null.
-const INVALID: isize = -(libc::EINVAL as isize);
-
-unsafe extern "C" fn recvmsg(fid: *mut Fid, message: *const Msg, asked: u64) -> isize {
-    // SAFETY: as the caller promises.
-    unsafe { untagged(message, asked).map_or(INVALID, |(call, memory)| call.receive(fid, memory)) }
+/// The functions of the tables: arguments after the endpoint, then the call that they make and its memory.
+macro_rules! functions {
+    ($($name:ident($($argument:ident: $type:ty),*) $end:ident $call:expr, $memory:expr;)*) => {$(
+        unsafe extern "C" fn $name(fid: *mut Fid, $($argument: $type),*) -> isize {
+            // SAFETY: the program passes an endpoint and memory, as libfabric says.
+            unsafe { $call.$end(fid, $memory) }
+        }
+    )*};
+    // Those that take a message.
+    (messages $($name:ident($message:ty) $end:ident by $decode:ident;)*) => {$(
+        unsafe extern "C" fn $name(fid: *mut Fid, message: *const $message, asked: u64) -> isize {
+            // SAFETY: the program passes an endpoint, and a message or null.
+            unsafe {
+                match $decode(message, asked) {
+                    Some((call, memory)) => call.$end(fid, memory),
+                    None => -(libc::EINVAL as isize),
+                }
+            }
+        }
+    )*};
 }
 
-unsafe extern "C" fn send(
-    fid: *mut Fid,
-    from: *const c_void,
-    bytes: usize,
-    _desc: *mut c_void,
-    to: Addr,
-    context: *mut c_void,
-) -> isize {
-    // SAFETY: as the caller promises.
-    unsafe { Call::untagged(to, context).send(fid, Memory::One(from, bytes)) }
+type In = *mut c_void;
+type Out = *const c_void;
+type Pieces = *const Iovec;
+type Desc = *mut c_void;
+type Descs = *mut *mut c_void;
+type Context = *mut c_void;
+
+const NO_CONTEXT: Context = std::ptr::null_mut();
+
+functions! {
+    recv(into: In, bytes: usize, _desc: Desc, from: Addr, context: Context)
+        receive Call::untagged(from, context), Memory::One(into, bytes);
+    recvv(into: Pieces, _desc: Descs, count: usize, from: Addr, context: Context)
+        receive Call::untagged(from, context), Memory::Vector(into, count);
+    send(from: Out, bytes: usize, _desc: Desc, to: Addr, context: Context)
+        send Call::untagged(to, context), Memory::One(from, bytes);
+    sendv(from: Pieces, _desc: Descs, count: usize, to: Addr, context: Context)
+        send Call::untagged(to, context), Memory::Vector(from, count);
+    inject(from: Out, bytes: usize, to: Addr)
+        send Call::untagged(to, NO_CONTEXT).injected(), Memory::One(from, bytes);
+    senddata(from: Out, bytes: usize, _desc: Desc, data: u64, to: Addr, context: Context)
+        send Call::untagged(to, context).with_data(data), Memory::One(from, bytes);
+    injectdata(from: Out, bytes: usize, data: u64, to: Addr)
+        send Call::untagged(to, NO_CONTEXT).with_data(data).injected(), Memory::One(from, bytes);
+    trecv(into: In, bytes: usize, _desc: Desc, from: Addr, tag: u64, ignore: u64, context: Context)
+        receive Call::tagged(from, tag, context).ignoring(ignore), Memory::One(into, bytes);
+    trecvv(into: Pieces, _desc: Descs, count: usize, from: Addr, tag: u64, ignore: u64, context: Context)
+        receive Call::tagged(from, tag, context).ignoring(ignore), Memory::Vector(into, count);
+    tsend(from: Out, bytes: usize, _desc: Desc, to: Addr, tag: u64, context: Context)
+        send Call::tagged(to, tag, context), Memory::One(from, bytes);
+    tsendv(from: Pieces, _desc: Descs, count: usize, to: Addr, tag: u64, context: Context)
+        send Call::tagged(to, tag, context), Memory::Vector(from, count);
+    tinject(from: Out, bytes: usize, to: Addr, tag: u64)
+        send Call::tagged(to, tag, NO_CONTEXT).injected(), Memory::One(from, bytes);
+    tsenddata(from: Out, bytes: usize, _desc: Desc, data: u64, to: Addr, tag: u64, context: Context)
+        send Call::tagged(to, tag, context).with_data(data), Memory::One(from, bytes);
+    tinjectdata(from: Out, bytes: usize, data: u64, to: Addr, tag: u64)
+        send Call::tagged(to, tag, NO_CONTEXT).with_data(data).injected(), Memory::One(from, bytes);
 }
 
-unsafe extern "C" fn sendv(
-    fid: *mut Fid,
-    from: *const Iovec,
-    _desc: *mut *mut c_void,
-    count: usize,
-    to: Addr,
-    context: *mut c_void,
-) -> isize {
-    // SAFETY: as the caller promises.
-    unsafe { Call::untagged(to, context).send(fid, Memory::Vector(from, count)) }
-}
-
-unsafe extern "C" fn sendmsg(fid: *mut Fid, message: *const Msg, asked: u64) -> isize {
-    // SAFETY: as the caller promises.
-    unsafe { untagged(message, asked).map_or(INVALID, |(call, memory)| call.send(fid, memory)) }
-}
-
-/// Flags of a send that is copied and gives no completion.
-const INJECTED: Option<u64> = Some(flags::INJECT);
-
-unsafe extern "C" fn inject(fid: *mut Fid, from: *const c_void, bytes: usize, to: Addr) -> isize {
-    let call = Call {
-        flags: INJECTED,
-        ..Call::untagged(to, std::ptr::null_mut())
-    };
-    // SAFETY: as the caller promises.
-    unsafe { call.send(fid, Memory::One(from, bytes)) }
-}
-
-unsafe extern "C" fn senddata(
-    fid: *mut Fid,
-    from: *const c_void,
-    bytes: usize,
-    _desc: *mut c_void,
-    data: u64,
-    to: Addr,
-    context: *mut c_void,
-) -> isize {
-    let call = Call::untagged(to, context).with_data(data);
-    // SAFETY: as the caller promises.
-    unsafe { call.send(fid, Memory::One(from, bytes)) }
-}
-
-unsafe extern "C" fn injectdata(
-    fid: *mut Fid,
-    from: *const c_void,
-    bytes: usize,
-    data: u64,
-    to: Addr,
-) -> isize {
-    let call = Call {
-        flags: INJECTED,
-        ..Call::untagged(to, std::ptr::null_mut()).with_data(data)
-    };
-    // SAFETY: as the caller promises.
-    unsafe { call.send(fid, Memory::One(from, bytes)) }
-}
-
-unsafe extern "C" fn trecv(
-    fid: *mut Fid,
-    into: *mut c_void,
-    bytes: usize,
-    _desc: *mut c_void,
-    from: Addr,
-    tag: u64,
-    ignore: u64,
-    context: *mut c_void,
-) -> isize {
-    let call = Call {
-        ignore,
-        ..Call::tagged(from, tag, context)
-    };
-    // SAFETY: as the caller promises.
-    unsafe { call.receive(fid, Memory::One(into, bytes)) }
-}
-
-unsafe extern "C" fn trecvv(
-    fid: *mut Fid,
-    into: *const Iovec,
-    _desc: *mut *mut c_void,
-    count: usize,
-    from: Addr,
-    tag: u64,
-    ignore: u64,
-    context: *mut c_void,
-) -> isize {
-    let call = Call {
-        ignore,
-        ..Call::tagged(from, tag, context)
-    };
-    // SAFETY: as the caller promises.
-    unsafe { call.receive(fid, Memory::Vector(into, count)) }
-}
-
-unsafe extern "C" fn trecvmsg(fid: *mut Fid, message: *const MsgTagged, asked: u64) -> isize {
-    // SAFETY: as the caller promises.
-    unsafe { tagged(message, asked).map_or(INVALID, |(call, memory)| call.receive(fid, memory)) }
-}
-
-unsafe extern "C" fn tsend(
-    fid: *mut Fid,
-    from: *const c_void,
-    bytes: usize,
-    _desc: *mut c_void,
-    to: Addr,
-    tag: u64,
-    context: *mut c_void,
-) -> isize {
-    // SAFETY: as the caller promises.
-    unsafe { Call::tagged(to, tag, context).send(fid, Memory::One(from, bytes)) }
-}
-
-unsafe extern "C" fn tsendv(
-    fid: *mut Fid,
-    from: *const Iovec,
-    _desc: *mut *mut c_void,
-    count: usize,
-    to: Addr,
-    tag: u64,
-    context: *mut c_void,
-) -> isize {
-    // SAFETY: as the caller promises.
-    unsafe { Call::tagged(to, tag, context).send(fid, Memory::Vector(from, count)) }
-}
-
-unsafe extern "C" fn tsendmsg(fid: *mut Fid, message: *const MsgTagged, asked: u64) -> isize {
-    // SAFETY: as the caller promises.
-    unsafe { tagged(message, asked).map_or(INVALID, |(call, memory)| call.send(fid, memory)) }
-}
-
-unsafe extern "C" fn tinject(
-    fid: *mut Fid,
-    from: *const c_void,
-    bytes: usize,
-    to: Addr,
-    tag: u64,
-) -> isize {
-    let call = Call {
-        flags: INJECTED,
-        ..Call::tagged(to, tag, std::ptr::null_mut())
-    };
-    // SAFETY: as the caller promises.
-    unsafe { call.send(fid, Memory::One(from, bytes)) }
-}
-
-unsafe extern "C" fn tsenddata(
-    fid: *mut Fid,
-    from: *const c_void,
-    bytes: usize,
-    _desc: *mut c_void,
-    data: u64,
-    to: Addr,
-    tag: u64,
-    context: *mut c_void,
-) -> isize {
-    let call = Call::tagged(to, tag, context).with_data(data);
-    // SAFETY: as the caller promises.
-    unsafe { call.send(fid, Memory::One(from, bytes)) }
-}
-
-unsafe extern "C" fn tinjectdata(
-    fid: *mut Fid,
-    from: *const c_void,
-    bytes: usize,
-    data: u64,
-    to: Addr,
-    tag: u64,
-) -> isize {
-    let call = Call {
-        flags: INJECTED,
-        ..Call::tagged(to, tag, std::ptr::null_mut()).with_data(data)
-    };
-    // SAFETY: as the caller promises.
-    unsafe { call.send(fid, Memory::One(from, bytes)) }
+functions! { messages
+    recvmsg(Msg) receive by untagged;
+    sendmsg(Msg) send by untagged;
+    trecvmsg(MsgTagged) receive by tagged;
+    tsendmsg(MsgTagged) send by tagged;
 }

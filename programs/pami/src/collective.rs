@@ -5,19 +5,19 @@ use std::sync::Arc;
 use gyre_collectives::{Done, Initiator, Request};
 use gyre_remote::{RemoteBuffer, RemotePlatform};
 
-use crate::abi::{self, Xfer, XferType};
+use crate::abi::{Xfer, XferType};
 use crate::algorithms::Offer;
 use crate::amcollective::call::Kind;
 use crate::amcollective::root;
 use crate::arguments::Arguments;
-use crate::boundary;
-use crate::context::{CONTEXTS, Context};
+use crate::context::Context;
 use crate::event::Event;
 use crate::exclusive::Exclusive;
 use crate::failure::Failure;
 use crate::group::{GEOMETRIES, Group};
 use crate::kinds::operation;
 use crate::packing::Packing;
+use crate::parameters::exported;
 use crate::reduction::Operation;
 use crate::requests;
 
@@ -104,42 +104,38 @@ fn done(group: &Arc<Group>, event: Event, finish: Option<Finish>) -> Done<Remote
     })
 }
 
-/// C: `PAMI_Collective`.
-///
 /// # Safety
-/// The program keeps to what `pami.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Collective(context: abi::Context, cmd: *mut Xfer) -> abi::ResultCode {
-    boundary::result(|| {
-        let context: Arc<Context> = CONTEXTS.get(context)?;
-        // SAFETY: the program passes parameters.
-        let xfer = unsafe { cmd.as_ref() };
-        let xfer = xfer.ok_or_else(|| Failure::invalid("parameters are null"))?;
-        let (offer, geometry) = Offer::decode(xfer.algorithm)?;
-        let group = GEOMETRIES.get(geometry)?;
-        if group.client != context.client.handle {
-            return Err(Failure::invalid("the context is of another client"));
-        }
-        if let Some(kind) = Kind::of(offer.kind) {
-            // SAFETY: the program has filled in the member of the kind.
-            return unsafe { root::start(&context, (&group, geometry as usize), kind, xfer) };
-        }
-        let made = group.made()?;
-        made.with(context.offset, |member| {
-            let arguments = Arguments {
-                platform: &context.client.job.platform,
-                geometry: &made.geometry,
-                position: member.position(),
-                kind: offer.kind,
-                xfer,
-            };
-            // SAFETY: the program has filled in the member of the kind.
-            let (request, finish) = unsafe { request(&arguments)? };
-            let event = Event::new(context.handle, xfer.cb_done, xfer.cookie);
-            group.begin();
-            let done = Some(done(&group, event, finish));
-            let posted = member.post_as(Initiator::All, offer.algorithm, request, done);
-            Ok(posted.inspect_err(|_| group.end())?)
-        })
+/// The program keeps to what `pami.h` says of `PAMI_Collective`.
+unsafe fn collective(context: &Arc<Context>, xfer: &Xfer) -> Result<(), Failure> {
+    let (offer, geometry) = Offer::decode(xfer.algorithm)?;
+    let group = GEOMETRIES.get(geometry)?;
+    if group.client != context.client.handle {
+        return Err(Failure::invalid("the context is of another client"));
+    }
+    if let Some(kind) = Kind::of(offer.kind) {
+        // SAFETY: the program has filled in the member of the kind.
+        return unsafe { root::start(context, (&group, geometry as usize), kind, xfer) };
+    }
+    let made = group.made()?;
+    made.with(context.offset, |member| {
+        let arguments = Arguments {
+            platform: &context.client.job.platform,
+            geometry: &made.geometry,
+            position: member.position(),
+            kind: offer.kind,
+            xfer,
+        };
+        // SAFETY: the program has filled in the member of the kind.
+        let (request, finish) = unsafe { request(&arguments)? };
+        let event = Event::new(context.handle, xfer.cb_done, xfer.cookie);
+        group.begin();
+        let done = Some(done(&group, event, finish));
+        let posted = member.post_as(Initiator::All, offer.algorithm, request, done);
+        Ok(posted.inspect_err(|_| group.end())?)
     })
+}
+
+exported! {
+    // SAFETY: the program keeps to what `pami.h` says.
+    PAMI_Collective(Xfer) = |context, p| unsafe { collective(context, p) };
 }

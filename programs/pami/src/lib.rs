@@ -49,6 +49,7 @@ mod metadata;
 mod operations;
 mod optimization;
 mod packing;
+mod parameters;
 mod passed;
 mod query;
 mod reduction;

@@ -10,7 +10,8 @@ use crate::abi;
 use crate::boundary;
 use crate::context::{CONTEXTS, Context};
 use crate::failure::Failure;
-use crate::rma::{get, parameters, put};
+use crate::parameters::exported;
+use crate::rma::{get, put};
 
 /// First word of a region's object.
 const MARK: usize = usize::from_le_bytes(*b"gyre mrg");
@@ -174,42 +175,15 @@ pub unsafe extern "C" fn PAMI_Memregion_destroy(
     })
 }
 
-/// C: `PAMI_Rput`.
-///
-/// # Safety
-/// As [`PAMI_Memregion_create`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Rput(
-    context: abi::Context,
-    simple: *mut abi::RputSimple,
-) -> abi::ResultCode {
-    boundary::result(|| {
-        let context: Arc<Context> = CONTEXTS.get(context)?;
-        // SAFETY: the program passes parameters, and in them regions.
-        let (simple, addresses) = unsafe {
-            let simple = parameters(simple)?;
-            (simple, addresses(&context, &simple.rma, &simple.rdma)?)
-        };
-        put(&context, &simple.rma, addresses, simple.put.rdone_fn)
-    })
-}
-
-/// C: `PAMI_Rget`.
-///
-/// # Safety
-/// As [`PAMI_Memregion_create`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Rget(
-    context: abi::Context,
-    simple: *mut abi::RgetSimple,
-) -> abi::ResultCode {
-    boundary::result(|| {
-        let context: Arc<Context> = CONTEXTS.get(context)?;
-        // SAFETY: the program passes parameters, and in them regions.
-        let (simple, addresses) = unsafe {
-            let simple = parameters(simple)?;
-            (simple, addresses(&context, &simple.rma, &simple.rdma)?)
-        };
-        get(&context, &simple.rma, addresses)
-    })
+exported! {
+    PAMI_Rput(RputSimple) = |context, p| {
+        // SAFETY: the program passes regions in the parameters.
+        let addresses = unsafe { addresses(context, &p.rma, &p.rdma)? };
+        put(context, &p.rma, addresses, p.put.rdone_fn)
+    };
+    PAMI_Rget(RgetSimple) = |context, p| {
+        // SAFETY: the program passes regions in the parameters.
+        let addresses = unsafe { addresses(context, &p.rma, &p.rdma)? };
+        get(context, &p.rma, addresses)
+    };
 }

@@ -20,6 +20,45 @@ pub unsafe fn request(
 ) -> Result<Request<RemoteBuffer>, Failure> {
     let cmd = &arguments.xfer.cmd;
     let reduction = || reduction.ok_or_else(|| Failure::invalid("there is no operation"));
+    /// A kind with lists of `size_t` or `int`.
+    macro_rules! allgatherv {
+        ($p:expr) => {{
+            let p = $p;
+            let send = (p.sndbuf, p.stype, p.stypecount);
+            arguments.allgatherv(send, (p.rcvbuf, p.rtype), (p.rtypecounts, p.rdispls))
+        }};
+    }
+    macro_rules! gatherv {
+        ($p:expr) => {{
+            let p = $p;
+            let send = (p.sndbuf, p.stype, p.stypecount);
+            arguments.gatherv(
+                p.root,
+                send,
+                (p.rcvbuf, p.rtype),
+                (p.rtypecounts, p.rdispls),
+            )
+        }};
+    }
+    macro_rules! scatterv {
+        ($p:expr) => {{
+            let p = $p;
+            let receive = (p.rcvbuf, p.rtype, p.rtypecount);
+            arguments.scatterv(
+                p.root,
+                (p.sndbuf, p.stype),
+                (p.stypecounts, p.sdispls),
+                receive,
+            )
+        }};
+    }
+    macro_rules! alltoallv {
+        ($p:expr) => {{
+            let p = $p;
+            let send = ((p.sndbuf, p.stype), (p.stypecounts, p.sdispls));
+            arguments.alltoallv(send, ((p.rcvbuf, p.rtype), (p.rtypecounts, p.rdispls)))
+        }};
+    }
     // SAFETY: what the caller promises.
     unsafe {
         match arguments.kind {
@@ -32,61 +71,17 @@ pub unsafe fn request(
                 arguments.reduce_scatter(&cmd.xfer_reduce_scatter, reduction()?)
             }
             XferType::ALLGATHER => arguments.allgather(&cmd.xfer_allgather),
-            XferType::ALLGATHERV => {
-                let p = cmd.xfer_allgatherv;
-                let send = (p.sndbuf, p.stype, p.stypecount);
-                arguments.allgatherv(send, (p.rcvbuf, p.rtype), (p.rtypecounts, p.rdispls))
-            }
-            XferType::ALLGATHERV_INT => {
-                let p = cmd.xfer_allgatherv_int;
-                let send = (p.sndbuf, p.stype, p.stypecount);
-                arguments.allgatherv(send, (p.rcvbuf, p.rtype), (p.rtypecounts, p.rdispls))
-            }
+            XferType::ALLGATHERV => allgatherv!(cmd.xfer_allgatherv),
+            XferType::ALLGATHERV_INT => allgatherv!(cmd.xfer_allgatherv_int),
             XferType::GATHER => arguments.gather(&cmd.xfer_gather),
-            XferType::GATHERV => {
-                let p = cmd.xfer_gatherv;
-                let send = (p.sndbuf, p.stype, p.stypecount);
-                let receive = (p.rcvbuf, p.rtype);
-                arguments.gatherv(p.root, send, receive, (p.rtypecounts, p.rdispls))
-            }
-            XferType::GATHERV_INT => {
-                let p = cmd.xfer_gatherv_int;
-                let send = (p.sndbuf, p.stype, p.stypecount);
-                let receive = (p.rcvbuf, p.rtype);
-                arguments.gatherv(p.root, send, receive, (p.rtypecounts, p.rdispls))
-            }
+            XferType::GATHERV => gatherv!(cmd.xfer_gatherv),
+            XferType::GATHERV_INT => gatherv!(cmd.xfer_gatherv_int),
             XferType::SCATTER => arguments.scatter(&cmd.xfer_scatter),
-            XferType::SCATTERV => {
-                let p = cmd.xfer_scatterv;
-                let receive = (p.rcvbuf, p.rtype, p.rtypecount);
-                arguments.scatterv(
-                    p.root,
-                    (p.sndbuf, p.stype),
-                    (p.stypecounts, p.sdispls),
-                    receive,
-                )
-            }
-            XferType::SCATTERV_INT => {
-                let p = cmd.xfer_scatterv_int;
-                let receive = (p.rcvbuf, p.rtype, p.rtypecount);
-                arguments.scatterv(
-                    p.root,
-                    (p.sndbuf, p.stype),
-                    (p.stypecounts, p.sdispls),
-                    receive,
-                )
-            }
+            XferType::SCATTERV => scatterv!(cmd.xfer_scatterv),
+            XferType::SCATTERV_INT => scatterv!(cmd.xfer_scatterv_int),
             XferType::ALLTOALL => arguments.alltoall(&cmd.xfer_alltoall),
-            XferType::ALLTOALLV => {
-                let p = cmd.xfer_alltoallv;
-                let send = ((p.sndbuf, p.stype), (p.stypecounts, p.sdispls));
-                arguments.alltoallv(send, ((p.rcvbuf, p.rtype), (p.rtypecounts, p.rdispls)))
-            }
-            XferType::ALLTOALLV_INT => {
-                let p = cmd.xfer_alltoallv_int;
-                let send = ((p.sndbuf, p.stype), (p.stypecounts, p.sdispls));
-                arguments.alltoallv(send, ((p.rcvbuf, p.rtype), (p.rtypecounts, p.rdispls)))
-            }
+            XferType::ALLTOALLV => alltoallv!(cmd.xfer_alltoallv),
+            XferType::ALLTOALLV_INT => alltoallv!(cmd.xfer_alltoallv_int),
             kind => Err(Failure::invalid(format!(
                 "collective {} has no request",
                 kind.0

@@ -1,18 +1,17 @@
 //! One-sided transfers: put, get and read-modify-write of the memory of another task, by address.
 
 use std::ffi::c_void;
-use std::sync::Arc;
 
 use gyre_driver::operation::{Get, Put, Rmw};
 use gyre_driver::{BufferRange, RemoteAddress, RemoteRegion, RmwOp, RmwWidth, Routing, TaskId};
 use gyre_remote::windows::offset_of;
 
 use crate::abi::{self, Atomic};
-use crate::boundary;
-use crate::context::{CONTEXTS, Context};
+use crate::context::Context;
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::memory::map;
+use crate::parameters::exported;
 use crate::variables::integer_bytes;
 
 /// Bits of the rights of a region: all.
@@ -190,63 +189,11 @@ unsafe fn modify(context: &Context, rmw: &abi::Rmw) -> Result<(), Failure> {
     })?)
 }
 
-/// The parameters of a call.
-///
-/// # Safety
-/// `parameters` is null or points to them, for as long as they are used.
-pub unsafe fn parameters<'a, T>(parameters: *mut T) -> Result<&'a T, Failure> {
-    // SAFETY: what the caller promises.
-    unsafe { parameters.as_ref() }.ok_or_else(|| Failure::invalid("parameters are null"))
-}
-
-/// C: `PAMI_Put`.
-///
-/// # Safety
-/// The program keeps to what `pami.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Put(
-    context: abi::Context,
-    simple: *mut abi::PutSimple,
-) -> abi::ResultCode {
-    boundary::result(|| {
-        let context: Arc<Context> = CONTEXTS.get(context)?;
-        // SAFETY: the program passes parameters.
-        let simple = unsafe { parameters(simple)? };
-        let addresses = (simple.addr.local, simple.addr.remote);
-        put(&context, &simple.rma, addresses, simple.put.rdone_fn)
-    })
-}
-
-/// C: `PAMI_Get`.
-///
-/// # Safety
-/// As [`PAMI_Put`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Get(
-    context: abi::Context,
-    simple: *mut abi::GetSimple,
-) -> abi::ResultCode {
-    boundary::result(|| {
-        let context: Arc<Context> = CONTEXTS.get(context)?;
-        // SAFETY: the program passes parameters.
-        let simple = unsafe { parameters(simple)? };
-        get(
-            &context,
-            &simple.rma,
-            (simple.addr.local, simple.addr.remote),
-        )
-    })
-}
-
-/// C: `PAMI_Rmw`.
-///
-/// # Safety
-/// As [`PAMI_Put`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Rmw(context: abi::Context, rmw: *mut abi::Rmw) -> abi::ResultCode {
-    boundary::result(|| {
-        let context: Arc<Context> = CONTEXTS.get(context)?;
-        // SAFETY: the program passes parameters, and in them addresses.
-        unsafe { modify(&context, parameters(rmw)?) }
-    })
+exported! {
+    PAMI_Put(PutSimple) = |context, p| {
+        put(context, &p.rma, (p.addr.local, p.addr.remote), p.put.rdone_fn)
+    };
+    PAMI_Get(GetSimple) = |context, p| get(context, &p.rma, (p.addr.local, p.addr.remote));
+    // SAFETY: the program passes addresses in the parameters.
+    PAMI_Rmw(Rmw) = |context, p| unsafe { modify(context, p) };
 }

@@ -9,13 +9,13 @@ use gyre_driver::{BufferRange, Routing};
 use gyre_remote::RemoteBuffer;
 
 use crate::abi;
-use crate::boundary;
-use crate::context::{CONTEXTS, Context};
+use crate::context::Context;
 use crate::event::{Event, Joint};
 use crate::failure::Failure;
 use crate::memory::map;
 use crate::memregion::{Place, places};
-use crate::rma::{check, parameters, remote};
+use crate::parameters::exported;
+use crate::rma::{check, remote};
 use crate::type_handles::complete;
 use crate::types::{Piece, Type};
 
@@ -138,91 +138,21 @@ fn anywhere(addresses: &abi::RmaAddr) -> (Place, Place) {
     (place(addresses.local), place(addresses.remote))
 }
 
-/// C: `PAMI_Put_typed`.
-///
-/// # Safety
-/// The program keeps to what `pami.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Put_typed(
-    context: abi::Context,
-    typed: *mut abi::PutTyped,
-) -> abi::ResultCode {
-    boundary::result(|| {
-        let context: Arc<Context> = CONTEXTS.get(context)?;
-        // SAFETY: the program passes parameters.
-        let typed = unsafe { parameters(typed)? };
-        let places = anywhere(&typed.addr);
-        put(
-            &context,
-            &typed.rma,
-            places,
-            &typed.r#type,
-            typed.put.rdone_fn,
-        )
-    })
-}
-
-/// C: `PAMI_Get_typed`.
-///
-/// # Safety
-/// As [`PAMI_Put_typed`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Get_typed(
-    context: abi::Context,
-    typed: *mut abi::GetTyped,
-) -> abi::ResultCode {
-    boundary::result(|| {
-        let context: Arc<Context> = CONTEXTS.get(context)?;
-        // SAFETY: the program passes parameters.
-        let typed = unsafe { parameters(typed)? };
-        get(&context, &typed.rma, anywhere(&typed.addr), &typed.r#type)
-    })
-}
-
-/// C: `PAMI_Rput_typed`.
-///
-/// # Safety
-/// As [`PAMI_Put_typed`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Rput_typed(
-    context: abi::Context,
-    typed: *mut abi::RputTyped,
-) -> abi::ResultCode {
-    boundary::result(|| {
-        let context: Arc<Context> = CONTEXTS.get(context)?;
-        // SAFETY: the program passes parameters, and in them regions.
-        let (typed, places) = unsafe {
-            let typed = parameters(typed)?;
-            (typed, places(&context, &typed.rma, &typed.rdma)?)
-        };
-        put(
-            &context,
-            &typed.rma,
-            places,
-            &typed.r#type,
-            typed.put.rdone_fn,
-        )
-    })
-}
-
-/// C: `PAMI_Rget_typed`.
-///
-/// # Safety
-/// As [`PAMI_Put_typed`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Rget_typed(
-    context: abi::Context,
-    typed: *mut abi::RgetTyped,
-) -> abi::ResultCode {
-    boundary::result(|| {
-        let context: Arc<Context> = CONTEXTS.get(context)?;
-        // SAFETY: the program passes parameters, and in them regions.
-        let (typed, places) = unsafe {
-            let typed = parameters(typed)?;
-            (typed, places(&context, &typed.rma, &typed.rdma)?)
-        };
-        get(&context, &typed.rma, places, &typed.r#type)
-    })
+exported! {
+    PAMI_Put_typed(PutTyped) = |context, p| {
+        put(context, &p.rma, anywhere(&p.addr), &p.r#type, p.put.rdone_fn)
+    };
+    PAMI_Get_typed(GetTyped) = |context, p| get(context, &p.rma, anywhere(&p.addr), &p.r#type);
+    PAMI_Rput_typed(RputTyped) = |context, p| {
+        // SAFETY: the program passes regions in the parameters.
+        let places = unsafe { places(context, &p.rma, &p.rdma)? };
+        put(context, &p.rma, places, &p.r#type, p.put.rdone_fn)
+    };
+    PAMI_Rget_typed(RgetTyped) = |context, p| {
+        // SAFETY: the program passes regions in the parameters.
+        let places = unsafe { places(context, &p.rma, &p.rdma)? };
+        get(context, &p.rma, places, &p.r#type)
+    };
 }
 
 #[cfg(test)]

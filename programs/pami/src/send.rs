@@ -1,19 +1,17 @@
 //! Active messages.
 
-use std::sync::Arc;
-
 use gyre_driver::{BufferRange, SendImmediate, SendMessage};
+use gyre_interpose::Staging;
 use gyre_remote::{RemoteBuffer, RemotePlatform};
 
 use crate::abi::{self, DispatchHint, Hint, Iovec};
-use crate::boundary;
-use crate::context::{CONTEXTS, Context};
+use crate::context::Context;
 use crate::data::{Function, Place};
 use crate::dispatch::IMMEDIATE;
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::memory::map;
-use gyre_interpose::Staging;
+use crate::parameters::exported;
 
 /// The bytes of a part of a message.
 ///
@@ -83,103 +81,75 @@ unsafe fn start(
     Ok(context.driver().send(message)?)
 }
 
-/// C: `PAMI_Send`.
-///
 /// # Safety
-/// The program keeps to what `pami.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Send(
-    context: abi::Context,
-    parameters: *mut abi::SendSimple,
-) -> abi::ResultCode {
-    boundary::result(|| {
-        let context: Arc<Context> = CONTEXTS.get(context)?;
-        // SAFETY: the program passes parameters.
-        let simple = unsafe { parameters.as_ref() };
-        let simple = simple.ok_or_else(|| Failure::invalid("parameters are null"))?;
-        let data = &simple.send.data;
-        let range = if data.iov_len == 0 {
-            BufferRange::empty()
-        } else if data.iov_base.is_null() {
-            return Err(Failure::invalid("the data has no address"));
-        } else {
-            let platform = &context.client.job.platform;
-            map(platform, data.iov_base.cast(), data.iov_len)?
-        };
-        // SAFETY: as above.
-        unsafe { start(&context, (&simple.send, &simple.events), range, None) }
-    })
+/// The program keeps to what `pami.h` says of `PAMI_Send`.
+unsafe fn send(context: &Context, simple: &abi::SendSimple) -> Result<(), Failure> {
+    let data = &simple.send.data;
+    let range = if data.iov_len == 0 {
+        BufferRange::empty()
+    } else if data.iov_base.is_null() {
+        return Err(Failure::invalid("the data has no address"));
+    } else {
+        let platform = context.client.job.platform;
+        map(platform, data.iov_base.cast(), data.iov_len)?
+    };
+    // SAFETY: as above.
+    unsafe { start(context, (&simple.send, &simple.events), range, None) }
 }
 
-/// C: `PAMI_Send_typed`.
-///
 /// # Safety
-/// As [`PAMI_Send`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Send_typed(
-    context: abi::Context,
-    parameters: *mut abi::SendTyped,
-) -> abi::ResultCode {
-    boundary::result(|| {
-        let context: Arc<Context> = CONTEXTS.get(context)?;
-        // SAFETY: the program passes parameters.
-        let typed = unsafe { parameters.as_ref() };
-        let typed = typed.ok_or_else(|| Failure::invalid("parameters are null"))?;
-        let (data, layout) = (&typed.send.data, &typed.typed);
-        let place = Place::new(data.iov_base, layout.r#type, layout.offset)?;
-        let function = Function {
-            function: layout.data_fn,
-            cookie: layout.data_cookie,
-        };
-        let transfer = place.transfer(data.iov_len, function)?;
-        // What is refused calls no data function.
-        dispatch(&context, &typed.send)?;
-        context.client.endpoint(typed.send.dest)?;
-        let platform = &context.client.job.platform;
-        let (range, keep) = match transfer.direct() {
-            _ if data.iov_len == 0 => (BufferRange::empty(), None),
-            Some(from) => (map(platform, from, data.iov_len)?, None),
-            None => {
-                // SAFETY: the program's memory is as it has said.
-                let gathered = unsafe { transfer.gathered()? };
-                let range = map(platform, gathered.address(), data.iov_len)?;
-                (range, Some(gathered))
-            }
-        };
-        // SAFETY: as above.
-        unsafe { start(&context, (&typed.send, &typed.events), range, keep) }
-    })
-}
-
-/// C: `PAMI_Send_immediate`.
-///
-/// # Safety
-/// As [`PAMI_Send`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PAMI_Send_immediate(
-    context: abi::Context,
-    parameters: *mut abi::SendImmediate,
-) -> abi::ResultCode {
-    boundary::result(|| {
-        let context: Arc<Context> = CONTEXTS.get(context)?;
-        // SAFETY: the program passes parameters.
-        let send = unsafe { parameters.as_ref() };
-        let send = send.ok_or_else(|| Failure::invalid("parameters are null"))?;
-        // SAFETY: header and data are used until the function returns.
-        let (header, data) =
-            unsafe { (bytes(&send.header, "header")?, bytes(&send.data, "data")?) };
-        let length = header.len() + data.len();
-        if length > IMMEDIATE {
-            return Err(Failure::invalid(format!(
-                "{length} bytes at once, expected at most {IMMEDIATE}"
-            )));
+/// The program keeps to what `pami.h` says of `PAMI_Send_typed`.
+unsafe fn send_typed(context: &Context, typed: &abi::SendTyped) -> Result<(), Failure> {
+    let (data, layout) = (&typed.send.data, &typed.typed);
+    let place = Place::new(data.iov_base, layout.r#type, layout.offset)?;
+    let function = Function {
+        function: layout.data_fn,
+        cookie: layout.data_cookie,
+    };
+    let transfer = place.transfer(data.iov_len, function)?;
+    // What is refused calls no data function.
+    dispatch(context, &typed.send)?;
+    context.client.endpoint(typed.send.dest)?;
+    let platform = context.client.job.platform;
+    let (range, keep) = match transfer.direct() {
+        _ if data.iov_len == 0 => (BufferRange::empty(), None),
+        Some(from) => (map(platform, from, data.iov_len)?, None),
+        None => {
+            // SAFETY: the program's memory is as it has said.
+            let gathered = unsafe { transfer.gathered()? };
+            let range = map(platform, gathered.address(), data.iov_len)?;
+            (range, Some(gathered))
         }
-        let destination = context.peer(send.dest)?;
-        let message = SendImmediate {
-            header,
-            data,
-            ..SendImmediate::new(destination, dispatch(&context, send)?)
-        };
-        Ok(context.driver().send_immediate(&message)?)
-    })
+    };
+    // SAFETY: as above.
+    unsafe { start(context, (&typed.send, &typed.events), range, keep) }
+}
+
+/// # Safety
+/// The program keeps to what `pami.h` says of `PAMI_Send_immediate`.
+unsafe fn send_immediate(context: &Context, send: &abi::SendImmediate) -> Result<(), Failure> {
+    // SAFETY: header and data are used until the function returns.
+    let (header, data) = unsafe { (bytes(&send.header, "header")?, bytes(&send.data, "data")?) };
+    let length = header.len() + data.len();
+    if length > IMMEDIATE {
+        return Err(Failure::invalid(format!(
+            "{length} bytes at once, expected at most {IMMEDIATE}"
+        )));
+    }
+    let destination = context.peer(send.dest)?;
+    let message = SendImmediate {
+        header,
+        data,
+        ..SendImmediate::new(destination, dispatch(context, send)?)
+    };
+    Ok(context.driver().send_immediate(&message)?)
+}
+
+exported! {
+    // SAFETY: the program keeps to what `pami.h` says.
+    PAMI_Send(SendSimple) = |context, p| unsafe { send(context, p) };
+    // SAFETY: as above.
+    PAMI_Send_typed(SendTyped) = |context, p| unsafe { send_typed(context, p) };
+    // SAFETY: as above.
+    PAMI_Send_immediate(SendImmediate) = |context, p| unsafe { send_immediate(context, p) };
 }

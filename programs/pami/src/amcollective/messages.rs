@@ -32,6 +32,7 @@ pub fn receive(
         (Some(into), _) => Ok(into),
         (None, 0) => Ok(BufferRange::empty()),
         (None, bytes) => Job::get()
+            .map_err(Failure::from)
             .and_then(|job| BufferRange::zeroed(&job.platform, bytes).map_err(Failure::from)),
     };
     let into = match (into, arrival.immediate) {
