@@ -10,7 +10,7 @@ use gyre_remote::{RemoteBuffer, RemotePlatform};
 
 use crate::boundary::Refusal;
 use crate::cq::Completion;
-use crate::landing::Landing;
+use crate::destination::Landing;
 use crate::matcher::{Body, Envelope, Kept};
 use crate::message::{Header, Kind, Protocol};
 use crate::port::Port;

@@ -15,7 +15,7 @@ use crate::handle::{self, Domain, FidEp};
 use crate::object::{self, BindFn, ControlFn, Object};
 use crate::port::{Bindings, Port};
 use crate::progress::Progress;
-use crate::{arrive, cntr, cq, mpi, receive, rma, tagged};
+use crate::{arrival, cntr, cq, message_functions, mpi, receive, rma};
 
 /// Dispatch of the messages of collectives.
 const COLLECTIVES: u8 = 100;
@@ -71,9 +71,9 @@ pub unsafe extern "C" fn open(
                 fid,
                 ops: &raw const EP_OPS,
                 cm: &raw const CM_OPS,
-                msg: &raw const tagged::MSG_OPS,
+                msg: &raw const message_functions::MSG_OPS,
                 rma: &raw const rma::OPS,
-                tagged: &raw const tagged::TAGGED_OPS,
+                tagged: &raw const message_functions::TAGGED_OPS,
                 atomic: ptr::null(),
                 collective: ptr::null(),
                 port: Arc::new(port),
@@ -192,7 +192,7 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, _argument: *mut c_vo
         if port.bindings.set(bindings).is_err() {
             return Err(Refusal(crate::abi::errno::BAD_STATE));
         }
-        arrive::attach(port)?;
+        arrival::attach(port)?;
         if port.context.query().endpoint.context_offset() == 0 {
             let collectives = Collectives::attach(&port.context, COLLECTIVES)?;
             // It was enabled just now.

@@ -10,8 +10,8 @@ use crate::abi::{
     MR_VIRT_ADDR, ORDER_SAS, PROGRESS_MANUAL, RM_ENABLED, RxAttr, THREAD_DOMAIN, TxAttr, flags,
 };
 use crate::boundary::{self, Refusal};
-use crate::gather::MOST_PIECES;
 use crate::send::INJECT;
+use crate::send_data::MOST_PIECES;
 
 /// Name of the provider, as text of C.
 pub const NAME: &std::ffi::CStr = c"gyre";

@@ -25,20 +25,20 @@
 #![allow(non_snake_case, reason = "names of MPI's interface")]
 
 pub mod abi;
-mod arrive;
+mod arrival;
 mod av;
 mod boundary;
 mod cntr;
 mod cq;
+mod destination;
 mod domain;
 mod endpoint;
 mod fabric;
-mod gather;
 mod handle;
 mod info;
-mod landing;
 mod matcher;
 mod message;
+mod message_functions;
 mod mpi;
 mod mr;
 mod node;
@@ -49,6 +49,6 @@ mod progress;
 mod receive;
 mod rma;
 mod send;
-mod tagged;
+mod send_data;
 
 pub use fabric::fi_prov_ini;

@@ -5,7 +5,7 @@ use gyre_driver::{DeferredReceive, TaskId};
 use gyre_interpose::Staging;
 use gyre_remote::RemotePlatform;
 
-use crate::landing::{Buffer, Landing};
+use crate::destination::{Buffer, Landing};
 
 /// Sender: a task, and the offset of its context.
 pub type Source = (TaskId, u8);
@@ -211,7 +211,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::landing::Piece;
+    use crate::destination::Piece;
 
     const NO_LEAST: usize = 1;
 

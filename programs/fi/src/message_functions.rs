@@ -4,11 +4,11 @@ use std::ffi::c_void;
 
 use crate::abi::{Addr, Fid, Iovec, Msg, MsgOps, MsgTagged, TaggedOps, flags};
 use crate::boundary;
-use crate::gather::Memory;
 use crate::handle;
 use crate::message::Kind;
 use crate::receive::Receive;
 use crate::send::Send;
+use crate::send_data::Memory;
 
 /// Functions for untagged messages.
 pub static MSG_OPS: MsgOps = MsgOps {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use gyre_collectives::Collectives;
 use gyre_driver::{COPY_CHUNK, Context, Endpoint, Op, Platform as _};
-use gyre_interpose::patience::{Growth, Patience};
+use gyre_interpose::idle_polls::{Growth, IdlePolls};
 use gyre_remote::RemotePlatform;
 use parking_lot::Mutex;
 
@@ -65,7 +65,7 @@ pub struct Port {
     pub least_room: AtomicUsize,
     /// The driver's collectives, on context 0.
     pub collectives: OnceLock<Collectives<RemotePlatform>>,
-    patience: Patience,
+    idle_polls: IdlePolls,
 }
 
 impl Port {
@@ -80,7 +80,7 @@ impl Port {
             matchers: Default::default(),
             least_room: AtomicUsize::new(64),
             collectives: OnceLock::new(),
-            patience: Patience::default(),
+            idle_polls: IdlePolls::default(),
         })
     }
 
@@ -176,17 +176,17 @@ impl Progress for Port {
     fn advance(&self, looks: usize) -> Result<bool, Refusal> {
         let idle = self.context.advance(looks)?.is_idle();
         if !idle {
-            self.patience.note(true);
+            self.idle_polls.note(true);
         }
         Ok(idle)
     }
 
     fn rest(&self, alone: bool) -> Result<(), Refusal> {
-        let sleep = self.patience.sleep_ps(match alone {
+        let sleep = self.idle_polls.sleep_ps(match alone {
             true => Growth::Fast(DOUBLINGS),
             false => Growth::None,
         });
-        self.patience.note(false);
+        self.idle_polls.note(false);
         if let Some(longest_ps) = sleep {
             // MPICH may work on what never leaves the process: a poll in vain is one that waits for the network.
             let now_ps = match self.expects() {

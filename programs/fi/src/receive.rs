@@ -5,10 +5,10 @@ use std::sync::Arc;
 use gyre_driver::Op;
 
 use crate::abi::{Addr, flags};
-use crate::arrive::{described, give};
+use crate::arrival::{described, give};
 use crate::boundary::Refusal;
 use crate::cq::Completion;
-use crate::landing::{Buffer, Landing, Multi, Piece};
+use crate::destination::{Buffer, Landing, Multi, Piece};
 use crate::matcher::{Body, Pattern, Posted};
 use crate::message::Kind;
 use crate::port::{Port, wants_completion};

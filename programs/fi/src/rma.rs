@@ -10,14 +10,14 @@ use gyre_remote::windows::offset_of;
 use parking_lot::Mutex;
 
 use crate::abi::{Addr, Fid, Iovec, MsgRma, RmaIov, RmaOps, flags, not_there};
-use crate::arrive::map;
+use crate::arrival::map;
 use crate::boundary::{self, Refusal};
 use crate::cq::Completion;
-use crate::gather::{MOST_PIECES, Memory, staged, total};
+use crate::destination::Piece;
 use crate::handle;
-use crate::landing::Piece;
 use crate::port::{Port, wants_completion};
 use crate::send::INJECT;
+use crate::send_data::{MOST_PIECES, Memory, staged, total};
 
 /// The functions of an endpoint.
 pub static OPS: RmaOps = RmaOps {

@@ -7,13 +7,13 @@ use gyre_interpose::Staging;
 use gyre_remote::RemotePlatform;
 
 use crate::abi::{Addr, flags};
-use crate::arrive::map;
+use crate::arrival::map;
 use crate::boundary::Refusal;
 use crate::cq::Completion;
-use crate::gather::{copy, staged, total};
-use crate::landing::Piece;
+use crate::destination::Piece;
 use crate::message::{Header, Kind, Protocol};
 use crate::port::{Port, wants_completion};
+use crate::send_data::{copy, staged, total};
 
 /// Longest message that goes at once, bytes: with its header in one packet.
 pub const INJECT: usize = SendImmediate::MAX_HEADED - Header::BYTES;

@@ -7,7 +7,7 @@ use gyre_interpose::Staging;
 
 use crate::abi::Iovec;
 use crate::boundary::Refusal;
-use crate::landing::Piece;
+use crate::destination::Piece;
 use crate::port::Port;
 
 /// Most pieces of an operation.

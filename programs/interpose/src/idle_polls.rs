@@ -21,11 +21,11 @@ pub enum Growth {
 
 /// Counts polls in a row that have found nothing.
 #[derive(Default)]
-pub struct Patience {
+pub struct IdlePolls {
     idle: AtomicU32,
 }
 
-impl Patience {
+impl IdlePolls {
     /// Notes whether a poll has found something.
     pub fn note(&self, found: bool) {
         let idle = match found {
@@ -56,23 +56,23 @@ mod tests {
 
     #[test]
     fn x6_sleeps_begin_after_some_idle_polls_grow_and_end_with_what_is_found() {
-        let patience = Patience::default();
+        let idle_polls = IdlePolls::default();
         for _ in 0..IDLE_POLLS {
-            assert_eq!(patience.sleep_ps(FAST), None);
-            patience.note(false);
+            assert_eq!(idle_polls.sleep_ps(FAST), None);
+            idle_polls.note(false);
         }
         let mut slept = 0;
         for many in 0..200 {
             let times = 1 << many.min(3);
-            assert_eq!(patience.sleep_ps(FAST), Some(times * FIRST_SLEEP_PS));
-            assert_eq!(patience.sleep_ps(Growth::None), Some(FIRST_SLEEP_PS));
-            let slow = patience.sleep_ps(SLOW).expect("it sleeps");
+            assert_eq!(idle_polls.sleep_ps(FAST), Some(times * FIRST_SLEEP_PS));
+            assert_eq!(idle_polls.sleep_ps(Growth::None), Some(FIRST_SLEEP_PS));
+            let slow = idle_polls.sleep_ps(SLOW).expect("it sleeps");
             assert!(slow <= FIRST_SLEEP_PS.max(slept / 4));
             slept += slow;
-            patience.note(false);
+            idle_polls.note(false);
         }
-        assert_eq!(patience.sleep_ps(SLOW), Some(FIRST_SLEEP_PS << 5));
-        patience.note(true);
-        assert_eq!(patience.sleep_ps(FAST), None);
+        assert_eq!(idle_polls.sleep_ps(SLOW), Some(FIRST_SLEEP_PS << 5));
+        idle_polls.note(true);
+        assert_eq!(idle_polls.sleep_ps(FAST), None);
     }
 }

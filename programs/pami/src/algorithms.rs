@@ -8,9 +8,9 @@ use gyre_collectives::{DataType, ReduceOp};
 use crate::abi::{self, MetadataResult, Xfer, XferType};
 use crate::amcollective::call::Kind;
 use crate::boundary;
+use crate::collective_kinds::{collective, operation, types};
 use crate::failure::Failure;
 use crate::group::{GEOMETRIES, Group, Made};
-use crate::kinds::{collective, operation, types};
 use crate::metadata::metadata;
 use crate::reduction::bytes_of;
 

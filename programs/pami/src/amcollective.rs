@@ -8,7 +8,7 @@ pub mod call;
 pub mod calls;
 pub mod dispatch_set;
 pub mod messages;
-pub mod own;
+pub mod own_part;
 pub mod part;
 pub mod receiver;
 pub mod root;

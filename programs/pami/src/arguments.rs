@@ -8,7 +8,7 @@ use gyre_remote::{RemoteBuffer, RemotePlatform};
 
 use crate::abi::{self, Type, Xfer, XferType};
 use crate::buffers::{Count, Part, Typed, product};
-use crate::code::parts;
+use crate::endpoint_code::parts;
 use crate::failure::Failure;
 use crate::memory::map;
 use crate::reduction::bytes_of;

@@ -15,7 +15,7 @@ use crate::abi;
 use crate::agreement::{self, Agreement};
 use crate::amcollective::calls::Calls;
 use crate::boundary;
-use crate::code::parts;
+use crate::endpoint_code::parts;
 use crate::failure::Failure;
 use crate::group::{GEOMETRIES, Group};
 use crate::handles::Handles;

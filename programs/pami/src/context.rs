@@ -15,8 +15,8 @@ use crate::failure::Failure;
 use crate::group::GEOMETRIES;
 use crate::handles::Handles;
 use crate::hints::Dispatch;
-use crate::passed::passed;
-use gyre_interpose::patience::{Growth, Patience};
+use crate::settings::passed_settings;
+use gyre_interpose::idle_polls::{Growth, IdlePolls};
 
 /// All contexts of the process.
 pub static CONTEXTS: Handles<Context> = Handles::new("context", 0x1_0000);
@@ -38,7 +38,7 @@ pub struct Context {
     work: Mutex<VecDeque<Work>>,
     /// Endpoints that transfers of this context have named.
     peers: Mutex<BTreeSet<abi::Endpoint>>,
-    patience: Patience,
+    idle_polls: IdlePolls,
 }
 
 /// Work that was posted.
@@ -58,7 +58,7 @@ impl Context {
             dispatches: Mutex::default(),
             work: Mutex::default(),
             peers: Mutex::default(),
-            patience: Patience::default(),
+            idle_polls: IdlePolls::default(),
         }
     }
 
@@ -86,7 +86,7 @@ impl Context {
     fn poll(&self) -> Result<bool, Failure> {
         let worked = self.work();
         let found = !self.driver().advance(1)?.is_idle() || worked;
-        self.patience.note(found);
+        self.idle_polls.note(found);
         Ok(found)
     }
 
@@ -128,7 +128,7 @@ impl Context {
 
     /// How long it may sleep, with sleeps that grow like this; `None` until it may, and while there is work that is not done.
     fn sleep_ps(&self, growth: Growth) -> Option<u64> {
-        let sleep = self.patience.sleep_ps(growth)?;
+        let sleep = self.idle_polls.sleep_ps(growth)?;
         (!self.has_work()).then_some(sleep)
     }
 
@@ -228,7 +228,7 @@ pub unsafe extern "C" fn PAMI_Context_createv(
     boundary::result(|| {
         let client = CLIENTS.get(client)?;
         // SAFETY: the program passes so many settings.
-        check_settings(unsafe { passed(configuration, num_configs)? })?;
+        check_settings(unsafe { passed_settings(configuration, num_configs)? })?;
         let most = client.contexts.len();
         if ncontexts == 0 || ncontexts > most || contexts.is_null() {
             return Err(Failure::invalid(format!(

@@ -10,13 +10,13 @@ use gyre_remote::RemotePlatform;
 use crate::abi::{self, DispatchHint, Hint};
 use crate::amcollective::messages;
 use crate::boundary;
-use crate::code::endpoint_code;
 use crate::context::{CONTEXTS, Context};
-use crate::data::{Function, Place, Transfer};
+use crate::endpoint_code::endpoint_code;
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::hints::{Dispatch, check};
 use crate::memory::map;
+use crate::typed_data::{Function, Place, Transfer};
 use gyre_interpose::Staging;
 
 /// Largest number of a dispatch: those above are the library's and the driver's.

@@ -5,7 +5,7 @@ use gyre_driver::TaskId;
 use crate::abi;
 use crate::boundary;
 use crate::client::CLIENTS;
-use crate::code::{endpoint_code, parts};
+use crate::endpoint_code::{endpoint_code, parts};
 use crate::failure::Failure;
 use gyre_interpose::Job;
 

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::group::Group;
-use crate::passed::passed;
+use crate::settings::passed_settings;
 
 /// Settings of a geometry: whether it is to have routes of the collective network, if that is said.
 ///
@@ -24,7 +24,7 @@ pub unsafe fn settings(
 ) -> Result<Option<bool>, Failure> {
     let mut optimize = None;
     // SAFETY: what the caller promises.
-    for setting in unsafe { passed(configuration, count)? } {
+    for setting in unsafe { passed_settings(configuration, count)? } {
         // SAFETY: all members of the value are words, and this attribute's is a number.
         optimize = match (setting.name, unsafe { setting.value.intval }) {
             (AttributeName::GEOMETRY_OPTIMIZE, value) => Some(value != 0),

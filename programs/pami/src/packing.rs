@@ -5,10 +5,10 @@ use std::ffi::c_char;
 use crate::abi::{Type, Xfer, XferType};
 use crate::arguments::Arguments;
 use crate::buffers::{Count, Counts, product};
-use crate::data::{Function, Place, Transfer};
 use crate::elements::Element;
 use crate::failure::Failure;
 use crate::type_handles::complete;
+use crate::typed_data::{Function, Place, Transfer};
 use gyre_interpose::Staging;
 
 /// Use of a buffer.

@@ -6,12 +6,12 @@ use gyre_remote::{RemoteBuffer, RemotePlatform};
 
 use crate::abi::{self, DispatchHint, Hint, Iovec};
 use crate::context::Context;
-use crate::data::{Function, Place};
 use crate::dispatch::IMMEDIATE;
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::memory::map;
 use crate::parameters::exported;
+use crate::typed_data::{Function, Place};
 
 /// The bytes of a part of a message.
 ///

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 ///
 /// # Safety
 /// `configuration` points to `count` settings, which stay as they are for so long.
-pub unsafe fn passed<'a>(
+pub unsafe fn passed_settings<'a>(
     configuration: *const abi::Configuration,
     count: usize,
 ) -> Result<&'a [abi::Configuration], Failure> {

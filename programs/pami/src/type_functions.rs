@@ -4,10 +4,10 @@ use std::ffi::c_void;
 
 use crate::abi::{self, AttributeName, Configuration, DataFunction, ResultCode};
 use crate::boundary;
-use crate::data::{Function, Place, transform};
 use crate::failure::Failure;
 use crate::query::{answer, number};
 use crate::type_handles::{Made, TYPES, complete, made};
+use crate::typed_data::{Function, Place, transform};
 use crate::types::Type;
 
 /// Writes the handle of a new type to where the program wants it.

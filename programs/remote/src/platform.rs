@@ -14,7 +14,7 @@ use crate::description::TaskDescription;
 use crate::inherited;
 use crate::lock::RemoteLock;
 use crate::mailbox::{Mailbox, MailboxError, WINDOW_BYTES};
-use crate::own_memory;
+use crate::memory_server;
 use crate::protocol::{Answer, INLINE_BYTES, READ_AHEAD_BYTES, Request, clip, op_number};
 use crate::windows::offset_of;
 
@@ -64,7 +64,7 @@ pub fn attach() -> Result<RemotePlatform, TaskError> {
 fn attached() -> Result<Mailbox, MailboxError> {
     let (mailbox, channel) = inherited::take()?;
     let mailbox = Mailbox::open(mailbox)?;
-    own_memory::answer_requests(channel)?;
+    memory_server::answer_requests(channel)?;
     Ok(mailbox)
 }
 

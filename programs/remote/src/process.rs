@@ -14,16 +14,16 @@ use rustix::process::{PidfdFlags, Signal};
 use crate::copy_channel::Channel;
 use crate::description::TaskDescription;
 use crate::error::{ProcessError, TaskEnd};
-use crate::holdings::Holdings;
 use crate::host::TaskHost;
 use crate::inherited::{self, BELL_FD, COPY_BELL_FD, COPY_MEMORY_FD, MEMORY_FD, PMI_FD};
 use crate::layout;
 use crate::mailbox::Mailbox;
 use crate::process_memory::ProcessMemory;
+use crate::resources::NodeResources;
 use crate::running::Running;
+use crate::start_up_lines::Wire;
 use crate::task_thread::{Task, TaskThread};
 use crate::watch::{Limits, Stream, Watch};
-use crate::wire::Wire;
 
 /// A task's process before its first request, in a process group of its own. When dropped, what is left of the group is killed.
 pub struct TaskProcess {
@@ -181,8 +181,8 @@ impl TaskProcess {
     ) -> Result<TaskEnd, ProcessError> {
         let limit = self.running.watch.borrow().limits().end;
         let memory = Rc::new(ProcessMemory::new(Rc::new(self.channel), limit));
-        let holdings = Holdings::new(&self.description, memory, services);
-        let task = Task::new(holdings, self.running, self.mailbox);
+        let resources = NodeResources::new(&self.description, memory, services);
+        let task = Task::new(resources, self.running, self.mailbox);
         let end = TaskThread::first(task).serve(platform, services)?;
         Ok(end.expect("a task ends with its first thread"))
     }

@@ -18,7 +18,7 @@ fn unknown(what: &str) -> String {
 }
 
 /// Buffers and segments by handle.
-pub(crate) struct Holdings<P: Platform> {
+pub(crate) struct NodeResources<P: Platform> {
     /// Description of the task.
     pub description: TaskDescription,
     /// Memory of the task's process.
@@ -31,7 +31,7 @@ pub(crate) struct Holdings<P: Platform> {
     threads: Cell<u32>,
 }
 
-impl<P: Platform> Holdings<P> {
+impl<P: Platform> NodeResources<P> {
     /// A task that has its process's memory, if that can be, and nothing else.
     pub fn new(
         description: &TaskDescription,

@@ -6,12 +6,12 @@ use std::time::Instant;
 use gyre_driver::{AllocError, BusError, DmaBuffer, Op, Platform, SharedSegment, WakeReason};
 
 use crate::error::SessionError;
-use crate::holdings::Holdings;
 use crate::host::{Activity, TaskHost};
 use crate::mailbox::{Ends, Mailbox, MailboxError, WINDOW_BYTES};
 use crate::pmi::PmiError;
 use crate::process_memory::ProcessRange;
 use crate::protocol::{Answer, INLINE_BYTES, Refusal, Reply, Request, clip};
+use crate::resources::NodeResources;
 use crate::watch::{Rang, Watch};
 
 /// How a task has ended.
@@ -44,7 +44,7 @@ struct Session<'a, P: Platform> {
     platform: &'a P,
     mailbox: &'a Mailbox,
     host: &'a Host<'a, P>,
-    holdings: &'a Holdings<P>,
+    resources: &'a NodeResources<P>,
 }
 
 /// Why one request is invalid.
@@ -64,14 +64,14 @@ pub(crate) fn serve<P: Platform>(
     mailbox: &Mailbox,
     watch: &RefCell<Watch>,
     host: &Host<'_, P>,
-    holdings: &Holdings<P>,
+    resources: &NodeResources<P>,
     platform: &P,
 ) -> Result<End, SessionError> {
     let session = Session {
         platform,
         mailbox,
         host,
-        holdings,
+        resources,
     };
     if host.thread > 0 {
         // It begins when it gets an answer.
@@ -86,7 +86,7 @@ pub(crate) fn serve<P: Platform>(
         let requests: Vec<Request> = match received {
             Ok(requests) => requests,
             Err(MailboxError::Closed) => {
-                let amid = holdings.has_something();
+                let amid = resources.has_something();
                 return Ok(End::Gone { amid });
             }
             Err(error) => return Err(error.into()),
@@ -156,7 +156,7 @@ impl<P: Platform> Session<'_, P> {
     /// An answer on its way.
     fn about(&self, answer: Answer) -> Reply {
         self.host.services.count_request();
-        let knows_costs = !self.holdings.description.operation_ps.is_empty();
+        let knows_costs = !self.resources.description.operation_ps.is_empty();
         let now_ps = knows_costs.then(|| self.platform.now_ps());
         Reply { answer, now_ps }
     }
@@ -212,7 +212,7 @@ impl<P: Platform> Session<'_, P> {
     /// Has the machine run another thread of the task.
     fn start_thread(&self) -> Result<(), SessionError> {
         self.notice(Activity::Acts)?;
-        let thread = self.holdings.next_thread();
+        let thread = self.resources.next_thread();
         match (self.host.start_thread)(thread) {
             Ok(ends) => {
                 let reply = self.about(Answer::Value(thread.into()));
@@ -229,7 +229,7 @@ impl<P: Platform> Session<'_, P> {
         let platform = self.platform;
         let answer = match *request {
             Request::Describe => {
-                let bytes = postcard::to_allocvec(&self.holdings.description);
+                let bytes = postcard::to_allocvec(&self.resources.description);
                 let bytes = bytes.map_err(|error| error.to_string())?;
                 window(bytes.len() as u64)?;
                 self.mailbox.fill_window(&bytes);
@@ -265,7 +265,7 @@ impl<P: Platform> Session<'_, P> {
                 self.keep(buffer)
             }
             Request::Map { address, bytes } => {
-                let memory = &self.holdings.memory;
+                let memory = &self.resources.memory;
                 let range = ProcessRange::new(memory, size(address)?, size(bytes)?);
                 let buffer = self.host.services.map(range, None);
                 self.keep(buffer)
@@ -274,7 +274,7 @@ impl<P: Platform> Session<'_, P> {
                 Ok(segment) => {
                     let address = segment.address();
                     Answer::Segment {
-                        segment: self.holdings.keep_segment(segment),
+                        segment: self.resources.keep_segment(segment),
                         address,
                     }
                 }
@@ -283,7 +283,7 @@ impl<P: Platform> Session<'_, P> {
                 },
             },
             Request::Free { buffer } => {
-                self.holdings.free(buffer)?;
+                self.resources.free(buffer)?;
                 Answer::Done
             }
             Request::ReadBuffer {
@@ -292,7 +292,7 @@ impl<P: Platform> Session<'_, P> {
                 bytes,
             } => {
                 let mut window = vec![0; window(bytes)?];
-                self.holdings
+                self.resources
                     .read(buffer, size(offset)?, &mut window)?
                     .map_err(|error| error.to_string())?;
                 self.mailbox.fill_window(&window);
@@ -305,7 +305,7 @@ impl<P: Platform> Session<'_, P> {
             } => {
                 let mut window = vec![0; window(bytes)?];
                 self.mailbox.take_window(&mut window);
-                self.holdings
+                self.resources
                     .write(buffer, size(offset)?, &window)?
                     .map_err(|error| error.to_string())?;
                 Answer::Done
@@ -318,7 +318,7 @@ impl<P: Platform> Session<'_, P> {
                 if data.len() > INLINE_BYTES {
                     return Err(format!("more than {INLINE_BYTES} bytes").into());
                 }
-                self.holdings
+                self.resources
                     .write(buffer, size(offset)?, data)?
                     .map_err(|error| error.to_string())?;
                 Answer::Done
@@ -353,12 +353,12 @@ impl<P: Platform> Session<'_, P> {
                 platform.yield_now();
                 Answer::Done
             }
-            Request::Lock { segment } => self.holdings.segment(segment)?.lock(self.host.thread)?,
+            Request::Lock { segment } => self.resources.segment(segment)?.lock(self.host.thread)?,
             Request::TryLock { segment } => {
-                self.holdings.segment(segment)?.trylock(self.host.thread)
+                self.resources.segment(segment)?.trylock(self.host.thread)
             }
             Request::Unlock { segment } => {
-                self.holdings.segment(segment)?.unlock(self.host.thread)?
+                self.resources.segment(segment)?.unlock(self.host.thread)?
             }
             Request::Park { deadline_ps } => Answer::Truth(self.host.services.park(deadline_ps)),
             Request::Unpark { thread } => {
@@ -383,7 +383,7 @@ impl<P: Platform> Session<'_, P> {
             Ok(buffer) => {
                 let (slot, offset, address) = (buffer.slot(), buffer.offset(), buffer.address());
                 Answer::Buffer {
-                    buffer: self.holdings.keep_buffer(buffer),
+                    buffer: self.resources.keep_buffer(buffer),
                     slot,
                     offset,
                     address,

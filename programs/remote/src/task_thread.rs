@@ -8,16 +8,16 @@ use std::rc::Rc;
 use gyre_driver::Platform;
 
 use crate::error::{ProcessError, SessionError, TaskEnd};
-use crate::holdings::Holdings;
 use crate::host::TaskHost;
 use crate::mailbox::{Ends, Mailbox, MailboxError};
+use crate::resources::NodeResources;
 use crate::running::Running;
 use crate::session::{self, End, Host};
 
 /// State shared by the threads of a task.
 pub(crate) struct Task<P: Platform> {
     // Before the process: its memory is a part of the node's no more when it ends.
-    pub holdings: Holdings<P>,
+    pub resources: NodeResources<P>,
     // Before its mailboxes: it never sees one without its other side.
     pub running: Running,
     /// By number of the thread.
@@ -26,9 +26,9 @@ pub(crate) struct Task<P: Platform> {
 
 impl<P: Platform> Task<P> {
     /// A task of one thread, whose mailbox is there.
-    pub fn new(holdings: Holdings<P>, running: Running, mailbox: Mailbox) -> Self {
+    pub fn new(resources: NodeResources<P>, running: Running, mailbox: Mailbox) -> Self {
         Self {
-            holdings,
+            resources,
             running,
             mailboxes: RefCell::new(BTreeMap::from([(0, Rc::new(mailbox))])),
         }
@@ -87,9 +87,9 @@ impl<P: Platform + 'static> TaskThread<P> {
             services,
             start_thread: &start_thread,
         };
-        let (watch, holdings) = (&running.watch, &self.task.holdings);
+        let (watch, resources) = (&running.watch, &self.task.resources);
         let mailbox = self.task.mailbox(self.number);
-        let served = session::serve(&mailbox, watch, &host, holdings, platform);
+        let served = session::serve(&mailbox, watch, &host, resources, platform);
         let end = match served {
             Ok(End::Finished(None)) if self.number > 0 => {
                 self.task.mailboxes.borrow_mut().remove(&self.number);
@@ -99,7 +99,7 @@ impl<P: Platform + 'static> TaskThread<P> {
             Ok(end) => running.end(&end, services),
             // It has ended while the machine went on for it.
             Err(SessionError::Mailbox(MailboxError::Closed)) => {
-                let amid = holdings.has_something();
+                let amid = resources.has_something();
                 running.end(&End::Gone { amid }, services)
             }
             Err(SessionError::Mailbox(MailboxError::Silent)) => Err(running.hung()),

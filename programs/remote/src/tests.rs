@@ -19,7 +19,6 @@ use parking_lot::Mutex;
 
 use crate::description::TaskDescription;
 use crate::error::{ProcessError, SessionError, TaskEnd};
-use crate::holdings::Holdings;
 use crate::host::TaskHost;
 use crate::mailbox::{Ends, Mailbox, MailboxError, WINDOW_BYTES};
 use crate::platform::{RemotePlatform, TaskError, run_on};
@@ -28,6 +27,7 @@ use crate::process::TaskProcess;
 use crate::process_memory::ProcessRange;
 use crate::process_memory::tests::of_nobody;
 use crate::protocol::{Answer, BATCH, INLINE_BYTES, Reply, Request};
+use crate::resources::NodeResources;
 use crate::session::{self, Host};
 use crate::watch::{Limits, Stream, Watch};
 
@@ -281,8 +281,8 @@ fn serve_as(
         services: &Nothing::default(),
         start_thread: &|_| Err("the task has one thread".into()),
     };
-    let holdings = Holdings::new(description, of_nobody(), &Nothing::default());
-    session::serve(machine, &watch, &host, &holdings, platform)
+    let resources = NodeResources::new(description, of_nobody(), &Nothing::default());
+    session::serve(machine, &watch, &host, &resources, platform)
 }
 
 /// A host that does nothing.

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::OFlags;
 
 use crate::mailbox::MailboxError;
-use crate::wire::Wire;
+use crate::start_up_lines::Wire;
 
 /// Bytes of output that are taken at once.
 const PIECE: usize = 4096;

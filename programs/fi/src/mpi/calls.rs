@@ -12,7 +12,7 @@ use gyre_remote::RemoteBuffer;
 use super::communicator::{Communicator, carry_out};
 use super::data::{data_type, is_dense, operation, size};
 use super::library::{Count, Handle, Library, OTHER};
-use crate::arrive::map;
+use crate::arrival::map;
 use crate::boundary::Refusal;
 use crate::port::Port;
 

@@ -16,10 +16,10 @@ use parking_lot::Mutex;
 
 use crate::amcollective::call::{Call, Key, Message, failure};
 use crate::amcollective::messages::{DISPATCH, Range, answer, name, receive, send};
-use crate::amcollective::own::{self, Caller};
+use crate::amcollective::own_part::{self, Caller};
 use crate::amcollective::part::{Above, Part, Whose};
 use crate::amcollective::tree::Tree;
-use crate::code::endpoint_code;
+use crate::endpoint_code::endpoint_code;
 use crate::failure::Failure;
 use crate::group::Group;
 use gyre_interpose::Job;
@@ -274,7 +274,7 @@ impl Calls {
                 geometry: handle,
                 operation: (ptr::null_mut(), false),
             };
-            let own = own::part(&receiver, call, &item, caller);
+            let own = own_part::run(&receiver, call, &item, caller);
             let given = own.outcome.and_then(|given| {
                 let by = given.operation.map(|operation| operation.anywhere());
                 match by.filter(|by| call.combined.is_some() && *by != call.combination()) {

@@ -6,10 +6,10 @@ use std::ffi::c_void;
 use crate::abi;
 use crate::amcollective::call::{Call, Kind};
 use crate::amcollective::receiver::{Receiver, Said};
-use crate::data::{Function, Place, Transfer};
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::reduction::Operation;
+use crate::typed_data::{Function, Place, Transfer};
 
 /// Result of a part.
 #[derive(Default)]
@@ -40,7 +40,7 @@ pub struct Caller {
 }
 
 /// Does the part of `receiver`, with an endpoint's header and the data that goes to it.
-pub fn part(receiver: &Receiver, call: &Call, item: &[u8], caller: Caller) -> Own {
+pub fn run(receiver: &Receiver, call: &Call, item: &[u8], caller: Caller) -> Own {
     let bytes = call.bytes as usize;
     let (header, data) = item.split_at(item.len().min(call.header as usize));
     let said = receiver.call(header, bytes, caller.origin, caller.geometry);

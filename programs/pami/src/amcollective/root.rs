@@ -7,17 +7,17 @@ use gyre_driver::{BufferRange, Error, Instruction};
 
 use crate::abi::{ResultCode, Type, Xfer};
 use crate::amcollective::call::{Call, Key, Kind};
-use crate::amcollective::own::{self, Caller, Given, Own};
+use crate::amcollective::own_part::{self, Caller, Given, Own};
 use crate::amcollective::part::{Above, End, Part, Whose};
 use crate::amcollective::tree::Tree;
 use crate::buffers::product;
-use crate::code::endpoint_code;
 use crate::context::Context;
-use crate::data::{Function, Place, Transfer};
+use crate::endpoint_code::endpoint_code;
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::group::Group;
 use crate::reduction::{Operation, bytes_of};
+use crate::typed_data::{Function, Place, Transfer};
 use gyre_interpose::Staging;
 
 /// The parameters of a collective, whatever its kind.
@@ -223,7 +223,7 @@ pub unsafe fn start(
     };
     let Own { event, outcome } = match kind {
         Kind::Broadcast => none,
-        _ => own::part(&receiver, &call, &items[..call.item()], caller),
+        _ => own_part::run(&receiver, &call, &items[..call.item()], caller),
     };
     let Given { data, operation } = outcome?;
     let anywhere = operation.as_ref().and_then(Operation::anywhere);

@@ -10,7 +10,7 @@ use rustix::net::RecvFlags;
 
 use super::*;
 use crate::copy_channel::Ends;
-use crate::own_memory;
+use crate::memory_server;
 
 const PAGE: usize = 4096;
 
@@ -31,7 +31,7 @@ pub(crate) fn of_nobody() -> Rc<ProcessMemory> {
 fn forbidden() -> (Rc<ProcessMemory>, JoinHandle<()>) {
     let (memory, ends) = of_this_process(Duration::from_secs(60));
     memory.forbidden.set(Some(Errno::PERM));
-    let copies = move || while own_memory::answer(&ends, RecvFlags::empty()) {};
+    let copies = move || while memory_server::answer(&ends, RecvFlags::empty()) {};
     (memory, thread::spawn(copies))
 }
 
@@ -142,7 +142,7 @@ fn x5_x6_a_process_that_does_not_copy_is_asked_once_and_named() {
     assert!(!range.write(0, &[0; 8]));
     let copies = thread::spawn(move || {
         let mut asked = 0;
-        while own_memory::answer(&ends, RecvFlags::empty()) {
+        while memory_server::answer(&ends, RecvFlags::empty()) {
             asked += 1;
         }
         asked
