@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Writes the types of the headers in include/ as Rust: src/abi/generated.rs, and src/abi/layout_lists.rs, by which tests compare
 Rust with C.
 
@@ -346,6 +347,7 @@ def main():
     }
     stale = []
     for name, content in files.items():
+        content = f"// SPDX-License-Identifier: MIT OR Apache-2.0\n{content}"
         command = ["rustfmt", "--edition", "2024", "--emit", "stdout"]
         content = subprocess.run(command, input=content, stdout=subprocess.PIPE, text=True, check=True).stdout
         path = HERE / name
