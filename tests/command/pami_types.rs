@@ -22,8 +22,8 @@ fn x6_ep4_a_wrong_receive_of_c_programs_is_named() {
     let error = String::from_utf8_lossy(&output.stderr);
     for words in [
         "a message of 8 bytes is dropped: 8 bytes of data from byte 4 on divide units of 8 bytes",
-        "a message of 72000 bytes is dropped: Bxor is no operation on type number 13",
-        "is no type, any more",
+        "a message of 72000 bytes is dropped: Bxor is not an operation on type number 13",
+        "is not a valid type",
     ] {
         assert!(error.contains(words), "{words}: {error}");
     }

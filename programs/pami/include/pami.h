@@ -1256,7 +1256,7 @@ pami_result_t PAMI_Type_serialize(pami_type_t type, void **address, size_t *size
 /**
  * Makes a complete type from its bytes, which are not needed afterwards.
  *
- * @return PAMI_SUCCESS; PAMI_INVAL: these bytes are no type; PAMI_ENOMEM
+ * @return PAMI_SUCCESS; PAMI_INVAL: the bytes are not a type; PAMI_ENOMEM
  */
 pami_result_t PAMI_Type_deserialize(pami_type_t *type, void *address, size_t size);
 

@@ -41,7 +41,7 @@ impl Offer {
     /// # Errors
     /// `PAMI_INVAL` for what is none.
     pub fn decode(code: abi::Algorithm) -> Result<(Self, abi::Geometry), Failure> {
-        let unknown = || Failure::invalid(format!("{code:#x} is no algorithm"));
+        let unknown = || Failure::invalid(format!("{code:#x} is not an algorithm"));
         let number = code & ((1 << NUMBER_BITS) - 1);
         let kind = code >> NUMBER_BITS & ((1 << KIND_BITS) - 1);
         let algorithm = match number.checked_sub(1) {
@@ -105,7 +105,7 @@ fn query<'a>(
 /// The algorithms that a geometry has for a kind: those that always work, and those that need a look.
 fn offered(group: &Group, kind: XferType) -> Result<[Vec<Offer>; 2], Failure> {
     if kind.0 >= XferType::COUNT.0 {
-        let text = format!("{} is no kind of collective", kind.0);
+        let text = format!("{} is not a kind of collective", kind.0);
         return Err(Failure::invalid(text));
     }
     let made = group.made()?;

@@ -127,7 +127,7 @@ fn check(event: AsyncEvent) -> Result<(), Failure> {
     match known.contains(&event) {
         true => Ok(()),
         false => Err(Failure::invalid(format!(
-            "{} is no event of progress, expected 0 to 2",
+            "{} is not an event of progress, expected 0 to 2",
             event.0
         ))),
     }
@@ -180,7 +180,7 @@ unsafe extern "C" fn enable(context: abi::Context, event: AsyncEvent) -> ResultC
         if failed != 0 {
             // SAFETY: there is no thread that has it.
             drop(unsafe { Box::from_raw(start) });
-            return Err(Failure::error("there can be no thread for the progress"));
+            return Err(Failure::error("no thread can be started for the progress"));
         }
         with(context, |known| {
             known.thread = Some(Running { handle, stop });

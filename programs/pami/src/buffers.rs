@@ -78,7 +78,7 @@ pub fn product(count: usize, bytes: usize) -> Result<usize, Failure> {
     let product = count
         .checked_mul(bytes)
         .filter(|&all| all <= isize::MAX as usize);
-    product.ok_or_else(|| Failure::invalid(format!("there are no {count} times {bytes} bytes")))
+    product.ok_or_else(|| Failure::invalid(format!("{count} times {bytes} bytes are too many")))
 }
 
 /// A part of the program's memory.

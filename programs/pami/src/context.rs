@@ -205,7 +205,7 @@ fn check_settings(settings: &[abi::Configuration]) -> Result<(), Failure> {
         None => Ok(()),
         Some(wrong) => {
             let text = format!(
-                "attribute {} is none that contexts can be given",
+                "attribute {} cannot be set for contexts",
                 wrong.name.0
             );
             Err(Failure::invalid(text))

@@ -202,7 +202,7 @@ fn make(
 /// `array` points to `count` elements.
 unsafe fn elements<T: Copy>(array: *const T, count: usize, what: &str) -> Result<Vec<T>, Failure> {
     if array.is_null() || count == 0 {
-        return Err(Failure::invalid(format!("there are no {what}")));
+        return Err(Failure::invalid(format!("the list of {what} is empty or null")));
     }
     // SAFETY: what the caller promises.
     Ok(unsafe { std::slice::from_raw_parts(array, count) }.to_vec())
@@ -277,7 +277,7 @@ pub unsafe extern "C" fn PAMI_Geometry_create_taskrange(
             .iter()
             .find(|slice| slice.lo > slice.hi || slice.hi as usize >= creation.tasks())
         {
-            let text = format!("there are no tasks {} to {}", wrong.lo, wrong.hi);
+            let text = format!("tasks {} to {} do not exist", wrong.lo, wrong.hi);
             return Err(Failure::invalid(text));
         }
         let tasks = slices.iter().flat_map(|slice| slice.lo..=slice.hi);

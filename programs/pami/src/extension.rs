@@ -74,7 +74,7 @@ unsafe extern "C" fn task_to_torus(task: Task, address: *mut usize) -> ResultCod
         torus()?;
         let nodes = &Job::get()?.description.nodes;
         let node = nodes.get(task as usize);
-        let node = node.ok_or_else(|| Failure::invalid(format!("there is no task {task}")))?;
+        let node = node.ok_or_else(|| Failure::invalid(format!("task {task} does not exist")))?;
         if address.is_null() {
             return Err(Failure::invalid("the place for coordinates is null"));
         }
@@ -104,7 +104,7 @@ unsafe extern "C" fn torus_to_task(address: *mut usize, task: *mut Task) -> Resu
         }
         let mut nodes = Job::get()?.description.nodes.iter();
         let found = nodes.position(|node| node.map(usize::from) == at);
-        let found = found.ok_or_else(|| Failure::error(format!("there is no task at {at:?}")))?;
+        let found = found.ok_or_else(|| Failure::error(format!("no task is at {at:?}")))?;
         // SAFETY: the program passes a place for the task, below the number of tasks.
         unsafe { task.write(found as Task) };
         Ok(())

@@ -188,7 +188,7 @@ impl Made {
         match member {
             Some(member) => work(&member),
             None => Err(Failure::invalid(format!(
-                "context {offset} of this task is no endpoint of the geometry"
+                "context {offset} of this task is not an endpoint of the geometry"
             ))),
         }
     }

@@ -85,6 +85,6 @@ impl<T> Handles<T> {
     }
 
     fn unknown(&self, handle: *mut c_void) -> Failure {
-        Failure::invalid(format!("{handle:p} is no {}, any more", self.kind))
+        Failure::invalid(format!("{handle:p} is not a valid {}", self.kind))
     }
 }

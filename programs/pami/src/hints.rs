@@ -17,7 +17,7 @@ impl Dispatch {
     }
 }
 
-/// Refuses hints that cannot be kept.
+/// Refuses hints that cannot be honoured.
 pub fn check(hints: DispatchHint) -> Result<Dispatch, Failure> {
     let dispatch = Dispatch { hints };
     if dispatch.has(DispatchHint::BUFFER_REGISTERED, Hint::ENABLE)
@@ -31,7 +31,7 @@ pub fn check(hints: DispatchHint) -> Result<Dispatch, Failure> {
     ];
     for (hint, name) in refused {
         if dispatch.has(hint, Hint::ENABLE) {
-            return Err(Failure::error(format!("the hint {name} cannot be kept")));
+            return Err(Failure::error(format!("the hint {name} cannot be honoured")));
         }
     }
     Ok(dispatch)

@@ -35,7 +35,7 @@ impl Region {
                 address,
                 bytes,
             }),
-            _ => Err(Failure::invalid("the object is no memory region, any more")),
+            _ => Err(Failure::invalid("the object is not a valid memory region")),
         }
     }
 }
@@ -133,10 +133,10 @@ pub unsafe extern "C" fn PAMI_Memregion_create(
     boundary::result(|| {
         let context: Arc<Context> = CONTEXTS.get(context)?;
         if bytes_in == 0 || address.is_null() || bytes_out.is_null() || memregion.is_null() {
-            return Err(Failure::invalid("a region of nothing, or a null argument"));
+            return Err(Failure::invalid("an empty region, or a null argument"));
         }
         if offset_of(address as usize, bytes_in).is_none() {
-            let text = format!("{bytes_in} bytes from {address:p} on are nothing that a task has");
+            let text = format!("{bytes_in} bytes from {address:p} on are not memory of a task");
             return Err(Failure::error(text));
         }
         let region = Region {

@@ -29,7 +29,7 @@ pub unsafe fn settings(
         optimize = match (setting.name, unsafe { setting.value.intval }) {
             (AttributeName::GEOMETRY_OPTIMIZE, value) => Some(value != 0),
             (name, _) => {
-                let text = format!("attribute {} is none that a geometry can be given", name.0);
+                let text = format!("attribute {} cannot be set for a geometry", name.0);
                 return Err(Failure::invalid(text));
             }
         };

@@ -33,7 +33,7 @@ pub unsafe fn answer(
         let attribute = unsafe { &mut *configuration.add(place) };
         let name = attribute.name;
         attribute.value = value(name)
-            .ok_or_else(|| Failure::invalid(format!("attribute {} is none of these", name.0)))?;
+            .ok_or_else(|| Failure::invalid(format!("attribute {} cannot be queried here", name.0)))?;
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ pub unsafe fn request(
     reduction: Option<Reduction>,
 ) -> Result<Request<RemoteBuffer>, Failure> {
     let cmd = &arguments.xfer.cmd;
-    let reduction = || reduction.ok_or_else(|| Failure::invalid("there is no operation"));
+    let reduction = || reduction.ok_or_else(|| Failure::invalid("the operation is missing"));
     /// A kind with lists of `size_t` or `int`.
     macro_rules! allgatherv {
         ($p:expr) => {{

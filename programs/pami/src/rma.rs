@@ -30,7 +30,7 @@ pub fn remote(
     let task = context.client.endpoint(endpoint)?.task();
     let offset = offset_of(address as usize, bytes).ok_or_else(|| {
         Failure::invalid(format!(
-            "{bytes} bytes from {address:p} on are nothing that a task has"
+            "{bytes} bytes from {address:p} on are not memory of a task"
         ))
     })?;
     Ok(RemoteAddress {
@@ -135,10 +135,10 @@ unsafe fn modify(context: &Context, rmw: &abi::Rmw) -> Result<(), Failure> {
     let width = match integer_bytes(rmw.r#type) {
         Some(4) => RmwWidth::Four,
         Some(8) => RmwWidth::Eight,
-        _ => return Err(Failure::invalid("the type is no integer of 4 or 8 bytes")),
+        _ => return Err(Failure::invalid("the type is not an integer of 4 or 8 bytes")),
     };
     let (op, has_value) = operation(rmw.operation)
-        .ok_or_else(|| Failure::invalid(format!("{:#x} is no operation", rmw.operation.0)))?;
+        .ok_or_else(|| Failure::invalid(format!("{:#x} is not an operation", rmw.operation.0)))?;
     let fetches = rmw.operation.0 & Atomic::FETCH.0 != 0;
     let compares = rmw.operation.0 & Atomic::COMPARE.0 != 0;
     if fetches && rmw.local.is_null() {

@@ -156,7 +156,7 @@ impl Place {
         let combine = combine(element, operation).ok_or_else(|| {
             let number = element.number();
             Failure::invalid(format!(
-                "{operation:?} is no operation on type number {number}"
+                "{operation:?} is not an operation on type number {number}"
             ))
         })?;
         Ok((Way::Elements(combine), element.size()))

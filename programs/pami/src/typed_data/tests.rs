@@ -226,7 +226,7 @@ fn x5_x6_data_functions_that_do_not_fit_are_refused() {
     );
     assert_eq!(
         try_with(&doubles, 0, 8, operation(11)),
-        "Bor is no operation on type number 13"
+        "Bor is not an operation on type number 13"
     );
     let mut layout = Layout::EMPTY;
     layout.add_simple(8, 0, 1, 8).unwrap();

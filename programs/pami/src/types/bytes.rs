@@ -139,7 +139,7 @@ impl Type {
     /// # Errors
     /// `PAMI_INVAL` when they are none.
     pub fn deserialized(bytes: &[u8]) -> Result<Self, Failure> {
-        let none = || Failure::invalid(format!("these {} bytes are no type", bytes.len()));
+        let none = || Failure::invalid(format!("these {} bytes are not a type", bytes.len()));
         let (flat, rest): (Flat, _) = postcard::take_from_bytes(bytes).map_err(|_| none())?;
         if flat.mark != MARK || !rest.is_empty() {
             return Err(none());

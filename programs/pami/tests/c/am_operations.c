@@ -225,7 +225,7 @@ static void refused_at_the_root(void) {
   RETURNS(PAMI_INVAL, set_by(all[0], GOOD, 0));
   says("not of an active-message collective");
   RETURNS(PAMI_INVAL, set_by(algorithm[0] + 1, GOOD, 0));
-  says("is no algorithm");
+  says("is not an algorithm");
   RETURNS(PAMI_INVAL, set_by(algorithm[0], LARGEST + 1, 0));
   says("dispatch 220, expected 0 to 219");
   RETURNS(PAMI_INVAL, set_by(algorithm[0], GOOD, -1));
@@ -249,7 +249,7 @@ static void refused_at_the_root(void) {
     says("the type is not complete");
     xfer = parameters(kind, GOOD, result, PAMI_TYPE_SIGNED_INT, SIZE_MAX / 4);
     RETURNS(PAMI_INVAL, PAMI_Collective(context, &xfer));
-    says("there are no ");
+    says("are too many");
     if (kind == 0) continue;
     /* Its own part. */
     say(NULL, PAMI_TYPE_SIGNED_INT, PAMI_DATA_SUM);

@@ -249,7 +249,7 @@ static void refusals(pami_geometry_t world) {
   says("0 is the number of the world");
   RETURNS(PAMI_INVAL, PAMI_Geometry_create_taskrange(client, 0, NULL, 0, &geometry, PAMI_GEOMETRY_NULL, 1, &outside, 1,
                                                      contexts[0], ended, NULL));
-  says("there are no tasks 0 to");
+  says("tasks 0 to");
   RETURNS(PAMI_INVAL, PAMI_Geometry_create_taskrange(client, 0, NULL, 0, &geometry, PAMI_GEOMETRY_NULL, 1, NULL, 0,
                                                      contexts[0], ended, NULL));
   RETURNS(PAMI_INVAL, PAMI_Geometry_create_taskrange(client, most, NULL, 0, &geometry, PAMI_GEOMETRY_NULL, 1, &range, 1,
@@ -293,7 +293,7 @@ static void refusals(pami_geometry_t world) {
   xfer.algorithm = all[0];
   if (most > 1) {
     RETURNS(PAMI_INVAL, PAMI_Collective(contexts[1], &xfer));
-    says("is no endpoint of the geometry");
+    says("is not an endpoint of the geometry");
   }
   algorithms(world, PAMI_XFER_BROADCAST, all, data);
   xfer.algorithm = all[0];

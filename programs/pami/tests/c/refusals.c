@@ -119,7 +119,7 @@ int main(void) {
 
   SUCCEEDS(PAMI_Context_destroyv(contexts, most));
   RETURNS(PAMI_INVAL, PAMI_Context_advance(context, 1));
-  says("any more");
+  says("is not a valid");
   SUCCEEDS(PAMI_Client_destroy(&client));
   printf("refused\n");
   return 0;

@@ -153,7 +153,7 @@ static void refusals(pami_client_t client, pami_context_t context) {
   gone = type;
   SUCCEEDS(PAMI_Type_destroy(&type));
   RETURNS(PAMI_INVAL, PAMI_Type_destroy(&gone));
-  says("is no type, any more");
+  says("is not a valid type");
   RETURNS(PAMI_INVAL, PAMI_Type_destroy(&none));
   RETURNS(PAMI_INVAL, PAMI_Type_destroy(&byte));
   RETURNS(PAMI_INVAL, PAMI_Type_add_simple(PAMI_TYPE_BYTE, 4, 0, 1, 4));
