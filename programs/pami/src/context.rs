@@ -204,10 +204,7 @@ fn check_settings(settings: &[abi::Configuration]) -> Result<(), Failure> {
     match settings.iter().find(|setting| setting.name != known) {
         None => Ok(()),
         Some(wrong) => {
-            let text = format!(
-                "attribute {} cannot be set for contexts",
-                wrong.name.0
-            );
+            let text = format!("attribute {} cannot be set for contexts", wrong.name.0);
             Err(Failure::invalid(text))
         }
     }

@@ -202,7 +202,9 @@ fn make(
 /// `array` points to `count` elements.
 unsafe fn elements<T: Copy>(array: *const T, count: usize, what: &str) -> Result<Vec<T>, Failure> {
     if array.is_null() || count == 0 {
-        return Err(Failure::invalid(format!("the list of {what} is empty or null")));
+        return Err(Failure::invalid(format!(
+            "the list of {what} is empty or null"
+        )));
     }
     // SAFETY: what the caller promises.
     Ok(unsafe { std::slice::from_raw_parts(array, count) }.to_vec())

@@ -47,7 +47,9 @@ pub unsafe extern "C" fn PAMI_Endpoint_query(
     boundary::result(|| {
         let (number, context) = parts(endpoint);
         if number as usize >= Job::get()?.description.nodes.len() {
-            return Err(Failure::invalid(format!("{endpoint:#x} is not an endpoint")));
+            return Err(Failure::invalid(format!(
+                "{endpoint:#x} is not an endpoint"
+            )));
         }
         if task.is_null() || offset.is_null() {
             return Err(Failure::invalid("task or offset is null"));

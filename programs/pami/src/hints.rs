@@ -31,7 +31,9 @@ pub fn check(hints: DispatchHint) -> Result<Dispatch, Failure> {
     ];
     for (hint, name) in refused {
         if dispatch.has(hint, Hint::ENABLE) {
-            return Err(Failure::error(format!("the hint {name} cannot be honoured")));
+            return Err(Failure::error(format!(
+                "the hint {name} cannot be honoured"
+            )));
         }
     }
     Ok(dispatch)

@@ -32,8 +32,9 @@ pub unsafe fn answer(
         // SAFETY: what the caller promises.
         let attribute = unsafe { &mut *configuration.add(place) };
         let name = attribute.name;
-        attribute.value = value(name)
-            .ok_or_else(|| Failure::invalid(format!("attribute {} cannot be queried here", name.0)))?;
+        attribute.value = value(name).ok_or_else(|| {
+            Failure::invalid(format!("attribute {} cannot be queried here", name.0))
+        })?;
     }
     Ok(())
 }

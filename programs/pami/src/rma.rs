@@ -135,7 +135,11 @@ unsafe fn modify(context: &Context, rmw: &abi::Rmw) -> Result<(), Failure> {
     let width = match integer_bytes(rmw.r#type) {
         Some(4) => RmwWidth::Four,
         Some(8) => RmwWidth::Eight,
-        _ => return Err(Failure::invalid("the type is not an integer of 4 or 8 bytes")),
+        _ => {
+            return Err(Failure::invalid(
+                "the type is not an integer of 4 or 8 bytes",
+            ));
+        }
     };
     let (op, has_value) = operation(rmw.operation)
         .ok_or_else(|| Failure::invalid(format!("{:#x} is not an operation", rmw.operation.0)))?;
