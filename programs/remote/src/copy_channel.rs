@@ -1,8 +1,8 @@
-//! Has a task's process copy bytes of its memory itself, where the system lets no other process do that.
+//! Channel by which a task's process copies bytes of its own memory, where the system forbids other processes to do so.
 //!
-//! A request names the bytes, and passes as one message of a socket pair; the bytes go by a piece of shared memory. A signal has
-//! the process look for requests whatever it does: waits for its mailbox, computes or sleeps. The first message is the process's,
-//! by which the machine knows it: that which it has started may have started another.
+//! A request names the bytes and is one message on a socket pair; the bytes pass through shared memory. A signal makes the process
+//! handle requests while it waits for its mailbox, computes or sleeps. The process sends the first message, which identifies it to the
+//! machine: the started process may have started another.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -18,7 +18,7 @@ use rustix::net::{
 };
 use rustix::process::{Pid, Signal};
 
-/// Tells a process that a request is there. One that does not listen ignores it: that is what the system does with it.
+/// Signal that announces a request. Its default action is to be ignored.
 pub(crate) const SIGNAL: Signal = Signal::URG;
 
 /// Most bytes of a request.
@@ -90,7 +90,7 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    /// Makes a channel, and what a process needs to answer on it.
+    /// Makes a channel; returns it with the descriptors for the process.
     pub fn create() -> io::Result<(Self, Ends)> {
         let memory = rustix::fs::memfd_create("gyre-memory", MemfdFlags::CLOEXEC)?;
         rustix::fs::ftruncate(&memory, PIECE as u64)?;
@@ -104,7 +104,7 @@ impl Channel {
         Ok((Self { memory, bell }, ends))
     }
 
-    /// The process that has told which it is, as the system sees it; only the first time.
+    /// Process that has sent the first message, by the system's credentials; `None` later.
     pub fn greeting(&self) -> Option<Pid> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmCredentials(1))];
         let mut beside = RecvAncillaryBuffer::new(&mut space);
@@ -117,8 +117,8 @@ impl Channel {
         })
     }
 
-    /// Has the process behind the descriptor copy at most [`PIECE`] bytes of its memory from `address` on into `out`. How many of
-    /// them were there, counted from the first.
+    /// Copies at most [`PIECE`] bytes of the process behind the descriptor from `address` to `out`; returns how many exist,
+    /// counted from the first.
     pub fn read(
         &self,
         process: BorrowedFd<'_>,
@@ -136,7 +136,7 @@ impl Channel {
         Ok(taken.unwrap_or(0))
     }
 
-    /// Has it copy at most [`PIECE`] bytes into its memory. How many could be written, counted from the first.
+    /// Copies at most [`PIECE`] bytes into its memory; returns how many could be written, counted from the first.
     pub fn write(
         &self,
         process: BorrowedFd<'_>,
@@ -171,7 +171,7 @@ impl Channel {
         }
         loop {
             let mut ready = vec![PollFd::from_borrowed_fd(process, PollFlags::IN)];
-            // Where nobody holds the other end any more, the process is ending, or never answers.
+            // If the other end is closed, the process is ending, or never answers.
             ready.extend(listens.then(|| PollFd::new(&self.bell, PollFlags::IN)));
             let left = end.saturating_duration_since(Instant::now());
             match rustix::event::poll(&mut ready, Timespec::try_from(left).ok().as_ref()) {

@@ -1,4 +1,4 @@
-//! Why tasks in processes of their own end.
+//! Errors and ends of tasks in processes.
 
 use std::io;
 use std::process::ExitStatus;
@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::mailbox::MailboxError;
 use crate::pmi::PmiError;
 
-/// Why the requests of a task's process could not be carried out to the end.
+/// Failure to carry out the requests of a task's process.
 #[derive(Debug, Error)]
 pub enum SessionError {
     /// No request came.
@@ -24,10 +24,10 @@ pub enum SessionError {
         /// Reason.
         reason: String,
     },
-    /// Its start-up cannot go on.
+    /// Its start-up has failed.
     #[error(transparent)]
     Pmi(#[from] PmiError),
-    /// It waits for what never comes.
+    /// It waits for an event that never happens.
     #[error("{0}")]
     Stuck(String),
     /// The platform gave an answer that cannot be passed on.
@@ -35,7 +35,7 @@ pub enum SessionError {
     Answer(BusError),
 }
 
-/// Why a task in a process of its own has not ended well. The process is ended in any case.
+/// Failure of a task in a process. The process is ended in any case.
 #[derive(Debug, Error)]
 pub enum ProcessError {
     /// The mailbox could not be made.
@@ -58,13 +58,13 @@ pub enum ProcessError {
         /// The limit.
         limit: Duration,
     },
-    /// The process asked for something that makes no sense.
+    /// The process made an invalid request.
     #[error("the task's process does not keep to the protocol: {0}")]
     Protocol(SessionError),
-    /// Its start-up cannot go on, or it has aborted the job.
+    /// Its start-up has failed, or it has aborted the job.
     #[error(transparent)]
     Pmi(PmiError),
-    /// It waits for what never comes.
+    /// It waits for an event that never happens.
     #[error("{0}")]
     Stuck(String),
     /// The task says that it failed.
@@ -81,12 +81,12 @@ pub enum ProcessError {
     Unknown(io::Error),
 }
 
-/// How a task has ended well.
+/// Successful end of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskEnd {
-    /// It had nothing of the node any more.
+    /// It had freed all resources of the node.
     Clean,
-    /// It had buffers, locks or segments of the node, and with them open clients. They are gone: what others send it is
-    /// refused, or stays where it is.
+    /// It still had buffers, locks or segments of the node, and open clients. They are freed: messages to it are refused, or
+    /// stay undelivered.
     Amid,
 }

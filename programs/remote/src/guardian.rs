@@ -13,15 +13,15 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::job_name::JobName;
 
-/// Between two looks at what is left, and how long it is looked for: a process may take a while to end.
+/// Interval of polls for remaining processes, and their limit: a process may take a while to end.
 const PAUSE: Duration = Duration::from_millis(5);
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A process that outlives the machine's and then ends what is left of its job: tasks, what they have started, wherever that went,
-/// and their shared memory by name. When dropped, that is done now.
+/// A process that outlives the machine's and then ends the rest of its job: tasks, their descendants in any process group, and
+/// their named shared memory. Drop does that at once.
 ///
-/// A process is one of the job's if its environment has the job's name, with which its task was started. Processes that have
-/// taken it away from there, or that nobody may look into, are not found; tasks end with the machine all the same.
+/// A process belongs to the job if its environment has the job's name. Processes that have removed it, or whose environment
+/// cannot be read, are not found; tasks end with the machine in any case.
 pub struct Guardian {
     process: Child,
 }
@@ -33,7 +33,7 @@ impl Guardian {
     /// It cannot be started.
     pub fn start(mut command: Command, job: &JobName) -> io::Result<Self> {
         command.arg(job.as_str());
-        // What is typed at the terminal to end the machine does not end this; and nobody waits for it to print.
+        // Signals of the terminal do not reach it, and its output goes nowhere.
         command.process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null());
         let process = command.spawn()?;
@@ -44,25 +44,25 @@ impl Guardian {
 impl Drop for Guardian {
     fn drop(&mut self) {
         drop(self.process.stdin.take());
-        // Fails if something else has waited for it; it says itself what it could not do.
+        // Fails if something else has waited for it; it reports its own errors.
         let _ = self.process.wait();
     }
 }
 
-/// Guards the job: waits for the end of the process that has started this one, and ends what it has left.
+/// Guards the job: waits for the end of the parent process, then ends the job's remaining processes.
 ///
 /// # Errors
 /// Something cannot be ended.
 pub fn guard(job: &JobName) -> io::Result<()> {
     for signal in [SIGHUP, SIGINT, SIGTERM] {
-        // It ends with its machine, not before.
+        // It ends after its machine, not before.
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
-    // Nothing is written there: the other end is closed in the end.
+    // Nothing is written to the pipe; it closes when the machine ends.
     io::stdin().lock().read_to_end(&mut Vec::new())?;
     let since = Instant::now();
     loop {
-        // What one process starts while another one is looked at is there the next time.
+        // A process started during a pass is found in the next one.
         let left = kill_processes(job)?;
         if left == 0 {
             break;
@@ -76,7 +76,7 @@ pub fn guard(job: &JobName) -> io::Result<()> {
     job.remove_shared_memory()
 }
 
-/// Kills the job's processes; how many there were.
+/// Kills the job's processes; returns their number.
 fn kill_processes(job: &JobName) -> io::Result<usize> {
     let mut found = 0;
     for entry in fs::read_dir("/proc")? {
@@ -88,11 +88,11 @@ fn kill_processes(job: &JobName) -> io::Result<usize> {
         let Some(pid) = number.and_then(Pid::from_raw) else {
             continue;
         };
-        // The descriptor is that of the process whose environment is read, or of one that is gone.
+        // The descriptor is of the process whose environment is read, or of one that has ended.
         let Ok(process) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
             continue;
         };
-        // Processes of other users, and those that have just ended, cannot be looked into.
+        // Environments of other users' processes, and of ended ones, cannot be read.
         let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
         if job.is_in(&environment) {
             found += 1;

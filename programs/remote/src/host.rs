@@ -6,7 +6,7 @@ use crate::error::{ProcessError, TaskEnd};
 use crate::pmi::PmiError;
 use crate::process_memory::ProcessRange;
 
-/// Carries the requests of a thread out until it ends: `None`, or its task with it: how. Blocks the host's thread while the task
+/// Carries out the requests of a thread until it ends (`None`), or its task with it (the end). Blocks the host's thread while the task
 /// computes, as [`TaskProcess::serve`](crate::TaskProcess::serve) does.
 pub type ServeThread<P> =
     Box<dyn FnOnce(&P, &dyn TaskHost<P>) -> Result<Option<TaskEnd>, ProcessError>>;
@@ -14,9 +14,9 @@ pub type ServeThread<P> =
 /// State of a task that others may wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
-    /// It writes a register, sleeps, looks at a clock, asks for memory: what comes of it may be to come.
+    /// It writes a register, sleeps, reads a clock or asks for memory: it makes progress.
     Acts,
-    /// It has looked for something, slept a while and not been woken.
+    /// It has polled, slept and not been woken.
     Polls,
     /// It sleeps until it is woken.
     Parks,
@@ -24,53 +24,53 @@ pub enum Activity {
 
 /// Services of the machine for a thread of a task, beside the node's platform.
 pub trait TaskHost<P: Platform> {
-    /// Makes bytes of the task's process memory for the node's DMA engine, which reaches them as long as the buffer
-    /// lasts; at an offset behind the process's base slot where one is given ([`windows`](crate::windows)).
+    /// Registers bytes of the task's process with the node's DMA engine as long as the buffer lasts; at an offset of the process's
+    /// base slot if one is given ([`windows`](crate::windows)).
     ///
     /// # Errors
-    /// [`AllocError`] where that cannot be.
+    /// [`AllocError`] if that is impossible.
     fn map(&self, range: ProcessRange, offset: Option<u64>) -> Result<P::Buffer, AllocError>;
 
-    /// Lets simulated time pass until it is so late, picoseconds.
+    /// Lets simulated time pass until this time, picoseconds.
     fn sleep_until(&self, ps: u64);
 
-    /// Lets all happen that comes before the task's time: it waits for something, and may ask for nothing that does.
+    /// Lets all events before the task's time happen, for a task that polls without requests to the machine.
     fn catch_up(&self);
 
-    /// Has the task compute for so long, picoseconds of simulated time. The task's time is below 2^62 ps afterwards.
+    /// Lets the task compute for this time, picoseconds of simulated time. The task's time is below 2^62 ps afterwards.
     fn compute(&self, ps: u64);
 
-    /// The task's process has asked for nothing for a [slice](crate::Limits::slice) of the host's time: lets a little
-    /// simulated time pass meanwhile. From now on the run does not repeat.
+    /// Lets a little simulated time pass without the task, whose process has made no request for a
+    /// [slice](crate::Limits::slice) of host time. From then on the run does not repeat.
     fn go_on_without(&self);
 
-    /// The task comes to its next barrier of all tasks of its job, which no message of the machine makes: start-up and end.
+    /// Enters the next barrier of all tasks of the job, at start-up and end. It sends no messages.
     fn arrive(&self);
 
-    /// Whether all tasks have come to the barrier to which this one came last. The same for any order in which the
+    /// Whether all tasks have entered the barrier that this one has entered last. The same for any order in which the
     /// machine simulates its nodes.
     ///
     /// # Errors
-    /// Why some task will never come.
+    /// Reason why a task will never enter it.
     fn have_arrived(&self) -> Result<bool, String>;
 
-    /// Takes note of a request for whose answer the task's process waits.
+    /// Notes a request whose answer the task's process waits for.
     fn count_request(&self) {}
 
-    /// Takes note of what the task does.
+    /// Notes the state of the task.
     ///
     /// # Errors
-    /// Why nothing that it polls for will come.
+    /// Reason why its polls will never find anything.
     fn notice(&self, activity: Activity) -> Result<(), String> {
         let _ = activity;
         Ok(())
     }
 
-    /// Has another thread of the task, of this number, run on the node beside this one, from now on: by calling `serve` where it
-    /// runs, with what is its own of the platform and of this.
+    /// Starts thread `number` of the task on the node beside this one: it calls `serve` there, with a platform and services of its
+    /// own.
     ///
     /// # Errors
-    /// Why there cannot be one.
+    /// Reason why it cannot start.
     fn start_thread(&self, number: u32, serve: ServeThread<P>) -> Result<(), String> {
         let _ = (number, serve);
         Err("the task has one thread".to_owned())
@@ -81,11 +81,11 @@ pub trait TaskHost<P: Platform> {
         let _ = thread;
     }
 
-    /// The task's process is gone: ends all its threads but this one.
+    /// Ends all threads of a task but this one, after its process has gone.
     fn end_others(&self) {}
 
-    /// Waits until another thread of the task wakes this one, or the deadline; whether it was woken. At once if it has been
-    /// woken since it waited last.
+    /// Waits until another thread of the task wakes this one, or until the deadline; returns whether it was woken. Returns at once if
+    /// it was woken after its last wait.
     fn park(&self, deadline_ps: Option<u64>) -> bool {
         if let Some(ps) = deadline_ps {
             self.sleep_until(ps);
@@ -98,12 +98,12 @@ pub trait TaskHost<P: Platform> {
         let _ = thread;
     }
 
-    /// Answers a line of the start-up protocol, as [`PmiServer::ask`](crate::PmiServer::ask) says, unless more lines belong to
+    /// Answers a line of the start-up protocol, as [`PmiServer::ask`](crate::PmiServer::ask), unless more lines belong to
     /// it. Lets simulated time pass where the task waits for others. Called only for a process that was
     /// [started with it](crate::TaskProcess::spawn_with_pmi).
     ///
     /// # Errors
-    /// Why the task's start-up cannot go on.
+    /// Reason why the start-up fails.
     fn start_up(&self, line: &str) -> Result<Option<String>, PmiError> {
         let _ = line;
         Err(PmiError::Nobody)

@@ -39,8 +39,7 @@ pub fn is_task() -> bool {
     env::var(VARIABLE).is_ok_and(|found| found == value())
 }
 
-/// Takes the descriptors that the process was started with. Works once in a process; those that the process starts
-/// do not inherit them.
+/// Takes the descriptors that the process was started with. Works once in a process; child processes do not inherit them.
 pub(crate) fn take() -> Result<(Ends, copy_channel::Ends), MailboxError> {
     if !is_task() || TAKEN.swap(true, Ordering::Relaxed) {
         return Err(MailboxError::NotInherited);

@@ -12,14 +12,13 @@ const VARIABLE: &str = "GYRE_JOB";
 /// Where shared memory by name lies.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// The name of a job: no other job on this host has it at the same time. What programs of the job call shared memory has it
-/// at its end in the host (libpami sees to it), so that jobs do not meet there, and nothing stays when a job ends. Nothing of the
-/// simulated machine depends on it.
+/// The name of a job, unique among the running jobs of the host. It is appended to names of shared memory of the job's programs,
+/// so that jobs do not share memory, and all of it is removed when the job ends. Nothing in the simulated machine depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobName(String);
 
 impl JobName {
-    /// A name that was not there before: of this process and the time.
+    /// Makes a new name, of this process and the time.
     #[must_use]
     pub fn unique() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -64,7 +63,7 @@ impl JobName {
         [name, b".", self.0.as_bytes()].concat()
     }
 
-    /// Removes the job's shared memory that is left, as it is when programs are killed.
+    /// Removes the job's remaining shared memory, such as that of killed programs.
     ///
     /// # Errors
     /// A file that cannot be removed.
@@ -73,7 +72,7 @@ impl JobName {
     }
 
     fn remove_from(&self, folder: &Path) -> io::Result<()> {
-        // A host without shared memory by name has none of this job's.
+        // A host without named shared memory has none of this job.
         let Ok(entries) = fs::read_dir(folder) else {
             return Ok(());
         };

@@ -1,4 +1,4 @@
-//! Locks between the threads of a process. The machine is asked only where one waits.
+//! Locks between the threads of a process. Only a wait is a request to the machine.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -10,7 +10,7 @@ use crate::waiting::{self, Waiting};
 
 /// A lock that only this process has.
 pub struct RemoteLock {
-    /// Number of the thread that holds it, plus 1; 0: nobody.
+    /// Number of the thread that holds it, plus 1; 0: free.
     holder: AtomicU32,
 }
 
@@ -22,7 +22,7 @@ impl RemoteLock {
         }
     }
 
-    /// Where its waiters wait: it stays where it is as long as there is one.
+    /// Key of its waiters: its address does not change while a thread waits.
     fn key(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }

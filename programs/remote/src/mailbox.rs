@@ -16,7 +16,7 @@ use rustix::net::{
 use serde::{Serialize, de::DeserializeOwned};
 use thiserror::Error;
 
-/// Words of the mailbox: what it is, which message it holds, the message's bytes, the message, the window.
+/// Word offsets in the mailbox: format, message number, message length, message, window.
 const FORMAT: usize = 0;
 const SEQUENCE: usize = 1;
 const LENGTH: usize = 2;
@@ -27,7 +27,7 @@ const WORDS: usize = WINDOW + WINDOW_BYTES / 8;
 /// Bytes of the mailbox.
 const BYTES: u64 = (WORDS * 8) as u64;
 
-/// The seals of a mailbox's memory: its length stays what it is.
+/// Seals of a mailbox's memory: its length is fixed.
 const LENGTH_IS_FIXED: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW);
 
 /// Most bytes of an encoded message.
@@ -39,7 +39,7 @@ pub(crate) const WINDOW_BYTES: usize = 64 << 10;
 /// Marks memory as a mailbox of this layout and protocol.
 const FORMAT_MARK: u64 = u64::from_le_bytes(*b"gyrembx5");
 
-/// A message that could not be passed.
+/// Failure to pass a message.
 #[derive(Debug, Error)]
 pub enum MailboxError {
     /// The other side has ended.
@@ -51,13 +51,13 @@ pub enum MailboxError {
     /// The mailbox holds no valid message.
     #[error("malformed message: {0}")]
     Malformed(String),
-    /// The memory is no mailbox.
+    /// The memory is not a mailbox.
     #[error("not a mailbox of this version")]
     Format,
     /// The process was not started with a mailbox, or has opened it already.
     #[error("this process was not started by a machine, or is its task already")]
     NotInherited,
-    /// The task can have no other thread.
+    /// No further thread of the task is possible.
     #[error("no other thread: {0}")]
     NoThread(String),
     /// The operating system failed.
@@ -91,14 +91,14 @@ pub(crate) struct Mailbox {
 }
 
 impl Mailbox {
-    /// Makes a mailbox in memory without a name, and returns with it what the other side needs to open it.
+    /// Makes a mailbox in memory without a name; returns it with the descriptors for the other side.
     pub fn create() -> io::Result<(Self, Ends)> {
         let memory = rustix::fs::memfd_create(
             "gyre-mailbox",
             MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING,
         )?;
         rustix::fs::ftruncate(&memory, BYTES)?;
-        // Whoever holds the memory can no longer take a page of it from under the other side's mapping.
+        // No holder of the memory can truncate it under the other side's mapping.
         rustix::fs::fcntl_add_seals(&memory, LENGTH_IS_FIXED)?;
         let (bell, other) = UnixStream::pair()?;
         let ends = Ends {
@@ -112,7 +112,7 @@ impl Mailbox {
 
     /// The other side of the mailbox.
     pub fn open(ends: Ends) -> Result<Self, MailboxError> {
-        // Other files cannot be asked for seals, or have none.
+        // Other files have no seals.
         let seals = rustix::fs::fcntl_get_seals(&ends.memory).unwrap_or(SealFlags::empty());
         let length = rustix::fs::fstat(&ends.memory)
             .map_err(io::Error::from)?
@@ -143,13 +143,13 @@ impl Mailbox {
     /// Puts a message into the slot and rings.
     pub fn send<M: Serialize + ?Sized>(&self, message: &M) -> Result<(), MailboxError> {
         self.put(message)?;
-        // Not by the socket's own function: a program may have one of that name.
+        // Not by the C library's `send`: a program may define a function of that name.
         rustix::io::retry_on_intr(|| net::send(&self.bell, &[0], SendFlags::NOSIGNAL))
             .map_err(io::Error::from)?;
         Ok(())
     }
 
-    /// The same with what another mailbox is opened with, for [`receive_ends`](Self::receive_ends).
+    /// Sends a message with the descriptors of another mailbox, for [`receive_ends`](Self::receive_ends).
     pub fn send_with_ends<M: Serialize>(
         &self,
         message: &M,
@@ -185,7 +185,7 @@ impl Mailbox {
         self.take()
     }
 
-    /// The same for a message that may come with what another mailbox is opened with.
+    /// Receives a message that may come with the descriptors of another mailbox.
     pub fn receive_ends<M: DeserializeOwned>(&self) -> Result<(M, Option<Ends>), MailboxError> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -242,13 +242,13 @@ impl Mailbox {
         }
     }
 
-    /// Puts at most [`WINDOW_BYTES`] bytes into the window, before the message that is about them.
+    /// Puts at most [`WINDOW_BYTES`] bytes into the window, before their message is sent.
     pub fn fill_window(&self, data: &[u8]) {
         assert!(data.len() <= WINDOW_BYTES, "callers cut at the window");
         store(&self.memory.words()[WINDOW..], data);
     }
 
-    /// Takes at most [`WINDOW_BYTES`] bytes out of the window, after the message that is about them.
+    /// Takes at most [`WINDOW_BYTES`] bytes out of the window, after their message was received.
     pub fn take_window(&self, out: &mut [u8]) {
         assert!(out.len() <= WINDOW_BYTES, "callers cut at the window");
         load(&self.memory.words()[WINDOW..], out);

@@ -1,7 +1,7 @@
-//! A task's process copies bytes of its own memory for the machine, where the system lets no other process do that.
+//! Side of a task's process that copies its own memory for the machine, where the system forbids other processes to do so.
 //!
-//! It does so in a signal's handler, on whatever thread the system interrupts, and with system calls alone: the memory
-//! of the process, its threads and their addresses are the same whether the machine asks or not.
+//! The copies run in a signal handler, on any thread, and use only system calls, so requests of the machine do not change the
+//! memory of the process, its threads or their addresses.
 
 use std::ffi::c_int;
 use std::io;
@@ -17,8 +17,7 @@ use crate::copy_channel::{Ends, REQUEST_BYTES, Request, SIGNAL};
 /// Where requests come from, and the process that answers them.
 static CHANNEL: OnceLock<(Ends, Pid)> = OnceLock::new();
 
-/// Answers the machine's requests from now on, once in a process. A program that has a handler of its own for the signal keeps
-/// it, and is not asked successfully.
+/// Installs the handler, once in a process. A handler of the program for the signal stays; then requests get no answer.
 pub(crate) fn answer_requests(ends: Ends) -> io::Result<()> {
     ends.greet()?;
     if CHANNEL.set((ends, rustix::process::getpid())).is_err() {
@@ -66,7 +65,7 @@ extern "C" fn on_signal(_signal: c_int) {
     unsafe { errno.write(before) };
 }
 
-/// Answers the requests that are there.
+/// Answers the pending requests.
 fn answer_all() {
     let Some((ends, process)) = CHANNEL.get() else {
         return;
@@ -77,7 +76,7 @@ fn answer_all() {
     }
 }
 
-/// Answers a request; whether there was one.
+/// Answers a request; returns whether there was one.
 pub(crate) fn answer(ends: &Ends, flags: RecvFlags) -> bool {
     let mut message = [0; REQUEST_BYTES];
     let came = net::recv(&ends.bell, &mut message, flags);
@@ -96,9 +95,9 @@ pub(crate) fn answer(ends: &Ends, flags: RecvFlags) -> bool {
     net::send(&ends.bell, &copied.to_le_bytes(), SendFlags::NOSIGNAL).is_ok()
 }
 
-/// Copies bytes of this process to the beginning of `memory`: how many were there.
+/// Copies bytes of this process to the beginning of `memory`; returns how many exist.
 fn copy_out(memory: BorrowedFd<'_>, request: Request) -> u64 {
-    // Not by the functions of these names: a program may have one.
+    // Not by the C library's functions: a program may define functions of their names.
     // SAFETY: the call reads memory, and the system looks at every address: bytes that are not there end the call with an
     // error.
     let copied = unsafe {
@@ -113,7 +112,7 @@ fn copy_out(memory: BorrowedFd<'_>, request: Request) -> u64 {
     u64::try_from(copied).unwrap_or(0)
 }
 
-/// Copies bytes from the beginning of `memory` to where they belong in this process: how many could be written.
+/// Copies bytes from the beginning of `memory` into this process; returns how many could be written.
 ///
 /// # Safety
 /// Nothing may rely on the value of the bytes.

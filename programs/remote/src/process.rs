@@ -25,23 +25,23 @@ use crate::start_up_lines::Wire;
 use crate::task_thread::{Task, TaskThread};
 use crate::watch::{Limits, Stream, Watch};
 
-/// A task's process before its first request, in a process group of its own. When dropped, what is left of the group is killed.
+/// A task's process before its first request, in its own process group. Drop kills the rest of the group.
 pub struct TaskProcess {
     running: Running,
     mailbox: Mailbox,
-    /// How the process copies bytes of its memory, where it must.
+    /// Channel by which the process copies bytes of its memory.
     channel: Channel,
     description: TaskDescription,
 }
 
 impl TaskProcess {
     /// Starts `command` with the mailbox as two inherited descriptors and their numbers in its environment, where
-    /// [`run`](crate::run) finds them. The mailbox has no name: no other process gets at it. Standard input, output and
-    /// error are as `command` says.
+    /// [`run`](crate::run) finds them. The mailbox has no name, so no other process can open it. Standard input, output and
+    /// error are those of `command`.
     ///
     /// The process is killed when the thread that calls this ends, so that a machine that is killed leaves no
-    /// task behind. It must ask for something, or end, within the limits whenever it is its turn; the time that the
-    /// machine takes to answer does not count.
+    /// task behind. In its turn it must make a request or end within the limits; the time that the machine takes to answer does
+    /// not count.
     ///
     /// # Errors
     /// [`ProcessError::Mailbox`], [`ProcessError::Start`].
@@ -71,7 +71,7 @@ impl TaskProcess {
             ("PMI_SIZE", description.nodes.len().to_string()),
         ];
         command.envs(variables);
-        // Those of a launcher that has started the machine itself.
+        // Variables of a launcher that has started the machine itself.
         for name in ["PMI_PORT", "PMI_ID", "PMI_SPAWNED"] {
             command.env_remove(name);
         }
@@ -110,8 +110,8 @@ impl TaskProcess {
             program: command.get_program().display().to_string(),
             source,
         })?;
-        // With `command` goes this process's hold on the other side's doorbell: when the task's
-        // process ends, the doorbell says so.
+        // Closes this process's copy of the other side's doorbell, so that the doorbell reports the end of the task's
+        // process.
         drop(command);
         let running = Running {
             child: RefCell::new(child),
@@ -129,8 +129,8 @@ impl TaskProcess {
         })
     }
 
-    /// Whether the system places the process at random addresses though it was asked not to: then a run does not repeat, if
-    /// messages come from its stack.
+    /// Whether the system places the process at random addresses in spite of the request: then a run with messages from the
+    /// stack does not repeat.
     #[must_use]
     pub fn is_random(&self) -> bool {
         layout::is_random(self.id())
@@ -141,8 +141,8 @@ impl TaskProcess {
         self.running.child.borrow_mut().stdin.take()
     }
 
-    /// Passes on to `sink` what the process prints to those of its streams that its command has as pipes. All that it
-    /// has printed before a request is passed on before that is carried out.
+    /// Passes the output of the process to `sink`, for the streams that are pipes in its command. Output before a request is
+    /// passed on before the request is carried out.
     ///
     /// # Errors
     /// [`ProcessError::Output`].
@@ -167,8 +167,8 @@ impl TaskProcess {
         self.running.child.borrow().id()
     }
 
-    /// Carries out the task's requests on `platform` until the task has ended and its process with it, by status 0: whether
-    /// it was a task or not, and whether it had given back what it had of the node.
+    /// Carries out the task's requests on `platform` until the task and its process have ended with status 0; returns whether it
+    /// had freed its resources of the node.
     /// Blocks the thread while the task computes: call it where the task would run, so that the machine
     /// stands still meanwhile.
     ///

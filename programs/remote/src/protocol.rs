@@ -4,13 +4,13 @@
 use gyre_driver::{BusError, BusErrorKind, Op};
 use serde::{Deserialize, Serialize};
 
-/// A request of the task's process. A message holds one or several, of which all but the last have
-/// [`Answer::Done`] for an answer that is not sent; they are carried out in their order.
+/// A request of the task's process. A message holds one or several, which are carried out in order. All but the last have the
+/// answer [`Answer::Done`], which is not sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Request {
     /// Description of the task: [`Answer::Value`], the bytes in the window.
     Describe,
-    /// Lets all requests before it be carried out: [`Answer::Done`].
+    /// Waits until all earlier requests are carried out: [`Answer::Done`].
     Flush,
     /// `Platform::read_reg`: [`Answer::Value`] or [`Answer::Refused`].
     ReadRegister { address: u64 },
@@ -20,7 +20,7 @@ pub(crate) enum Request {
     Allocate { bytes: u64, align: u64 },
     /// Bytes of the task's own process become memory for the DMA engine: [`Answer::Buffer`] or [`Answer::NoMemory`].
     Map { address: u64, bytes: u64 },
-    /// The task sleeps until it is so late: [`Answer::Done`].
+    /// The task sleeps until this time: [`Answer::Done`].
     Sleep { until_ps: u64 },
     /// The task has come to the next barrier of its job: [`Answer::Done`].
     Arrive,
@@ -51,11 +51,11 @@ pub(crate) enum Request {
     },
     /// `Platform::now_ps`: [`Answer::Value`].
     Now,
-    /// The program itself looks at a clock, and may wait for a time: [`Answer::Done`].
+    /// The program reads a clock, and may wait for a time: [`Answer::Done`].
     Look,
     /// `Platform::charge` of operation `op` of [`Op::ALL`]: [`Answer::Done`].
     Charge { op: u8, count: u64 },
-    /// The program has computed for so long, simulated time: [`Answer::Done`].
+    /// The program has computed for this simulated time: [`Answer::Done`].
     Compute { ps: u64 },
     /// `Platform::wait`: [`Answer::Truth`], whether it was woken before the deadline.
     Wait { group: u8, deadline_ps: Option<u64> },
@@ -71,20 +71,20 @@ pub(crate) enum Request {
     Unlock { segment: u64 },
     /// The thread waits until another one of its task wakes it, or the deadline: [`Answer::Truth`], whether it was woken.
     Park { deadline_ps: Option<u64> },
-    /// Wakes a thread of the task, or the next time that it would wait: [`Answer::Done`].
+    /// Wakes a thread of the task, or lets its next wait return at once: [`Answer::Done`].
     Unpark { thread: u32 },
-    /// The task gets another thread: [`Answer::Value`], its number, and with the answer what its mailbox is opened with.
+    /// The task gets another thread: [`Answer::Value`], its number, with the descriptors of its mailbox.
     StartThread,
-    /// There will be no such thread though it was started: [`Answer::Done`].
+    /// The thread will not start: [`Answer::Done`].
     DropThread { thread: u32 },
-    /// The task breaks a rule of the platform, as the machine would find if it were asked. There is no answer.
+    /// The task breaks a rule of the platform. There is no answer.
     Misuse { reason: String },
     /// The task has ended, with this error if any, or a thread that is not its first: [`Answer::Done`]. Nothing may follow.
     Finish { error: Option<String> },
 }
 
 impl Request {
-    /// Whether others may wait for what comes of it.
+    /// Whether others may wait for its effect.
     pub fn acts(&self) -> bool {
         match self {
             Self::WriteRegister { .. }
@@ -141,11 +141,11 @@ pub(crate) enum Answer {
     },
     /// A shared segment: its handle, and its address in node memory if the DMA engine reaches it.
     Segment { segment: u64, address: Option<u64> },
-    /// There is no such memory.
+    /// The memory cannot be had.
     NoMemory { reason: String },
 }
 
-/// An answer on its way.
+/// An answer with the task's time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Reply {
     pub answer: Answer,
@@ -154,7 +154,7 @@ pub(crate) struct Reply {
     pub now_ps: Option<u64>,
 }
 
-/// A [`BusError`] on its way.
+/// A [`BusError`] in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Refusal {
     address: u64,
@@ -170,7 +170,7 @@ enum RefusalKind {
 }
 
 impl Refusal {
-    /// `None` for a kind of error that this protocol has no word for.
+    /// `None` for a kind of error that the protocol does not have.
     pub fn new(error: &BusError) -> Option<Self> {
         let kind = match error.kind {
             BusErrorKind::Slave => RefusalKind::Slave,

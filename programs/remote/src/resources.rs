@@ -12,7 +12,7 @@ use crate::process_memory::{ProcessMemory, ProcessRange};
 use crate::protocol::{Answer, NOT_HELD, WAITS_FOR_ITSELF};
 use crate::windows::{WINDOWS, Window};
 
-/// A handle that stands for nothing.
+/// An invalid handle.
 fn unknown(what: &str) -> String {
     format!("no such {what}")
 }
@@ -23,7 +23,7 @@ pub(crate) struct NodeResources<P: Platform> {
     pub description: TaskDescription,
     /// Memory of the task's process.
     pub memory: Rc<ProcessMemory>,
-    /// The process's own memory, if it stands behind its base slot; it does as long as these last.
+    /// Registrations of the process's memory at its base slot, as long as these last.
     _windows: Option<Vec<P::Buffer>>,
     buffers: RefCell<BTreeMap<u64, Rc<P::Buffer>>>,
     segments: RefCell<BTreeMap<u64, Rc<Segment<P::Segment>>>>,
@@ -32,7 +32,7 @@ pub(crate) struct NodeResources<P: Platform> {
 }
 
 impl<P: Platform> NodeResources<P> {
-    /// A task that has its process's memory, if that can be, and nothing else.
+    /// Resources of a new task: the memory of its process, if possible.
     pub fn new(
         description: &TaskDescription,
         memory: Rc<ProcessMemory>,
@@ -98,7 +98,7 @@ impl<P: Platform> NodeResources<P> {
 
     /// Gives a buffer or segment back.
     pub fn free(&self, handle: u64) -> Result<(), String> {
-        // Dropped when nothing is borrowed any more: the machine goes on meanwhile, and other threads with it.
+        // Dropped when nothing is borrowed: drop lets the machine run, and other threads with it.
         let buffer = self.buffers.borrow_mut().remove(&handle);
         let segment = self.segments.borrow_mut().remove(&handle);
         if buffer.is_none() && segment.is_none() {
@@ -146,7 +146,7 @@ impl<P: Platform> NodeResources<P> {
     }
 }
 
-/// A shared segment, and which thread of the task holds its lock.
+/// A shared segment, and the thread of the task that holds its lock.
 pub(crate) struct Segment<S> {
     segment: S,
     holder: Cell<Option<u32>>,

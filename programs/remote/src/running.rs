@@ -14,10 +14,10 @@ use crate::host::TaskHost;
 use crate::session::{self, End};
 use crate::watch::Watch;
 
-/// How often the end of a process that has closed its doorbell is looked for.
+/// Interval of polls for the end of a process that has closed its doorbell.
 const END_POLL: Duration = Duration::from_millis(1);
 
-/// A running process. When dropped, what is left of its group is killed.
+/// A running process. Drop kills the rest of its group.
 pub(crate) struct Running {
     pub child: RefCell<Child>,
     /// Observed state of the process and its threads.
@@ -25,13 +25,13 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// The error of a process that has done nothing for too long.
+    /// Error of a process that has exceeded the limit.
     pub fn hung(&self) -> ProcessError {
         let limit = self.watch.borrow().limits().end;
         ProcessError::Hung { limit }
     }
 
-    /// Waits for the end of the process, whose task ended so.
+    /// Waits for the end of the process, after this end of its task.
     pub fn end<P: Platform>(
         &self,
         end: &End,
@@ -55,7 +55,7 @@ impl Running {
         let mut since = Instant::now();
         let limits = self.watch.borrow().limits();
         while since.elapsed() < limits.end {
-            // What it has said before it ended is there afterwards.
+            // Its lines are readable after its end.
             let ended = self.has_ended().map_err(ProcessError::Unknown)?;
             let said = session::answer_lines(&self.watch, services);
             if said.map_err(ProcessError::Pmi)? {
@@ -82,8 +82,8 @@ impl Running {
         Ok(status.is_some())
     }
 
-    /// Kills the process and those that it has started, but for those that have left its group. Its number, and with
-    /// it the group's, is nobody else's before it is waited for.
+    /// Kills the process and its children, except those that have left its group. Its number, and that of the group, is not
+    /// reused before it is waited for.
     fn kill_group(&self) {
         // Fails when all of the group have ended.
         let _ = rustix::process::kill_process_group(self.pid(), Signal::KILL);

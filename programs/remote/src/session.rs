@@ -17,7 +17,7 @@ use crate::watch::{Rang, Watch};
 /// How a task has ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// It says so, with its error if it failed.
+    /// It has reported its end, with its error if it failed.
     Finished(Option<String>),
     /// Its process went away.
     Gone {
@@ -153,7 +153,7 @@ impl<P: Platform> Session<'_, P> {
         self.mailbox.send(&self.about(answer))
     }
 
-    /// An answer on its way.
+    /// An answer with the task's time.
     fn about(&self, answer: Answer) -> Reply {
         self.host.services.count_request();
         let knows_costs = !self.resources.description.operation_ps.is_empty();

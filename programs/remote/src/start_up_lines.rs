@@ -19,7 +19,7 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// Both ends: this and the process's.
+    /// Makes both ends: the machine's and the process's.
     pub fn create() -> io::Result<(Self, OwnedFd)> {
         let (socket, other) = UnixStream::pair()?;
         // The machine never waits for a process that does not read its answers.
@@ -37,7 +37,7 @@ impl Wire {
         self.open.then(|| self.socket.as_fd())
     }
 
-    /// Takes what has come, up to the longest line; whether there is something for [`line`](Self::line).
+    /// Reads available bytes, up to the longest line; returns whether [`line`](Self::line) has input.
     pub fn read(&mut self) -> Result<bool, PmiError> {
         let mut piece = [0; PIECE];
         while self.open && self.come.len() <= LINE_BYTES {

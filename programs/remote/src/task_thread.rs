@@ -1,4 +1,4 @@
-//! A thread of a task, as the machine's process serves it.
+//! Service of a task's thread in the machine's process.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,9 +16,9 @@ use crate::session::{self, End, Host};
 
 /// State shared by the threads of a task.
 pub(crate) struct Task<P: Platform> {
-    // Before the process: its memory is a part of the node's no more when it ends.
+    // Dropped before the process, so that its memory is unregistered when it ends.
     pub resources: NodeResources<P>,
-    // Before its mailboxes: it never sees one without its other side.
+    // Dropped before its mailboxes, so that it never sees one without its other side.
     pub running: Running,
     /// By number of the thread.
     mailboxes: RefCell<BTreeMap<u32, Rc<Mailbox>>>,
@@ -63,7 +63,7 @@ impl<P: Platform + 'static> TaskThread<P> {
         Ok((Self { task, number }, ends))
     }
 
-    /// Carries the thread's requests out on `platform` until it ends: `None`, or its task with it: how. Blocks the host's thread
+    /// Carries out the thread's requests on `platform` until it ends (`None`), or its task with it (the end). Blocks the host's thread
     /// while the task computes, as [`TaskProcess::serve`](crate::TaskProcess::serve) does.
     ///
     /// # Errors

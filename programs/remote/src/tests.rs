@@ -1,4 +1,4 @@
-//! Both sides of a mailbox in one process, on a platform that writes its calls down.
+//! Both sides of a mailbox in one process, on a platform that records its calls.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -31,7 +31,7 @@ use crate::resources::NodeResources;
 use crate::session::{self, Host};
 use crate::watch::{Limits, Stream, Watch};
 
-/// A platform that notes every call.
+/// A platform that records every call.
 #[derive(Clone, Default)]
 struct Noted {
     calls: Arc<Mutex<Vec<String>>>,
@@ -268,7 +268,7 @@ fn serve(machine: &Mailbox, platform: &Noted) -> Result<session::End, SessionErr
     serve_as(machine, &description(), Limits::DEFAULT, platform)
 }
 
-/// The same for a task that is told this of itself, within these limits.
+/// Carries out the requests of a task with this description, within these limits.
 fn serve_as(
     machine: &Mailbox,
     description: &TaskDescription,
@@ -288,7 +288,7 @@ fn serve_as(
 /// A host that does nothing.
 #[derive(Default)]
 struct Nothing {
-    /// Where lines of start-up are written down, each of which takes so long that the process has long written the next one.
+    /// Record of start-up lines. Each is handled so slowly that the process has written the next one meanwhile.
     lines: Option<Arc<Mutex<String>>>,
 }
 
@@ -509,7 +509,7 @@ fn a_lost_machine_unwinds_the_task_with_an_error() {
     let (machine, task) = far(|platform| -> Result<(), String> {
         let buffer = platform.alloc(8, 64).map_err(|e| e.to_string())?;
         loop {
-            // Has no way to fail, and must not return a time that never was.
+            // It cannot fail, and must not return a wrong time.
             platform.now_ps();
             buffer.write(0, &[1]).map_err(|e| e.to_string())?;
         }
@@ -693,7 +693,7 @@ fn small_writes_travel_with_the_next_request_and_large_ones_keep_their_place() {
     let (result, calls) = through(|platform| {
         let buffer = platform.alloc(600, 64).map_err(|e| e.to_string())?;
         let mut expected = vec![0; 600];
-        // More bytes in a row than a message holds, and pieces on both sides of what is small.
+        // More contiguous bytes than a message holds, and pieces below and above the inline limit.
         for turn in 0..80u8 {
             let bytes = [1, 100, INLINE_BYTES, INLINE_BYTES + 1][usize::from(turn / 20)];
             let (data, at) = (vec![turn + 1; bytes], usize::from(turn) * 4);
@@ -898,7 +898,7 @@ fn the_memory_of_a_mailbox_keeps_its_length() {
     assert_eq!(memory.metadata().expect("known").len(), length);
 }
 
-/// How a shell script fares as a task's process.
+/// End of a shell script as a task's process.
 fn script(text: &str, limits: Limits) -> ProcessError {
     let mut command = Command::new("bash");
     command.args(["-c", text]);
@@ -911,7 +911,7 @@ fn script(text: &str, limits: Limits) -> ProcessError {
 #[test]
 fn what_a_process_prints_is_passed_on_to_its_end() {
     let mut command = Command::new("bash");
-    // More than a pipe holds, and something at the very end.
+    // More than a pipe holds, and output at the very end.
     command.args(["-c", "head -c 300000 /dev/zero; echo why >&2; printf end"]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let limits = Limits::DEFAULT;
@@ -978,7 +978,7 @@ fn processes_that_are_no_tasks_end_with_an_error() {
     // Rings without a message.
     let end = script("printf x >&191; exec sleep 1000", Limits::DEFAULT);
     assert!(matches!(end, ProcessError::Protocol(_)), "{end}");
-    // Does nothing, with and without the doorbell in its hand.
+    // Does nothing, with and without the doorbell open.
     for text in ["exec sleep 1000", "exec sleep 1000 191>&-"] {
         let end = script(text, Limits::end_after(Duration::from_millis(50)));
         assert!(matches!(end, ProcessError::Hung { .. }), "{end}");
@@ -1052,7 +1052,7 @@ fn a_task_is_killed_when_the_thread_that_started_it_ends() {
         command.arg("1000");
         let process = TaskProcess::spawn(command, description(), Limits::DEFAULT).expect("starts");
         let number = process.id();
-        // As a machine that is killed drops nothing.
+        // A killed machine drops nothing.
         std::mem::forget(process);
         number
     });

@@ -1,4 +1,4 @@
-//! Threads of a task beside its first, as the task's process sees them.
+//! Further threads of a task, on the side of the task's process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,10 +7,10 @@ use crate::description::TaskDescription;
 use crate::mailbox::{Ends, Mailbox, MailboxError};
 use crate::protocol::Request;
 
-/// Whether the task has had another thread than its first.
+/// Whether the task has had a second thread.
 static SEVERAL: AtomicBool = AtomicBool::new(false);
 
-/// A thread of the task that the machine knows, and which no thread of the process is yet.
+/// A thread of the task that the machine has registered, before a thread of the process takes it.
 pub struct StartedThread {
     number: u32,
     ends: Ends,
@@ -18,10 +18,10 @@ pub struct StartedThread {
 }
 
 impl StartedThread {
-    /// Asks the machine for another thread of the task. The thread that asks is one that it serves.
+    /// Asks the machine for another thread of the task. The machine must serve the calling thread.
     ///
     /// # Errors
-    /// [`MailboxError::NoThread`] where there can be no more, and others when the machine is lost.
+    /// [`MailboxError::NoThread`] if no more threads are possible; others when the machine is lost.
     pub fn new() -> Result<Self, MailboxError> {
         let (number, ends) = Link.start_thread()?;
         SEVERAL.store(true, Ordering::Relaxed);
@@ -44,7 +44,7 @@ impl StartedThread {
         self.number
     }
 
-    /// Makes the thread that calls this, which the machine does not serve, that thread. Returns when the machine runs it.
+    /// Makes the calling thread, which the machine does not serve yet, that thread. Returns when the machine runs it.
     ///
     /// # Errors
     /// The machine is lost.
@@ -56,16 +56,16 @@ impl StartedThread {
         connection.await_start()
     }
 
-    /// Tells the machine that there will be no such thread.
+    /// Tells the machine that the thread will not start.
     pub fn abandon(self) {
         let thread = self.number;
         Link.tell(&Request::DropThread { thread });
     }
 
-    /// Tells the machine that the thread that calls this, not the first of its task, ends. It is served no more afterwards.
+    /// Tells the machine that the calling thread, not the first of its task, ends; the machine stops serving it.
     pub fn end() {
         if is_attached() {
-            // A machine that is lost needs not be told.
+            // A lost machine need not be told.
             let _ = Link.exchange(&Request::Finish { error: None });
             Connection::close();
         }

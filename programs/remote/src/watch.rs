@@ -1,5 +1,4 @@
-//! Waiting for a task's process: for its next request, a line of its start-up or its end, within a limit, while what it prints
-//! is passed on.
+//! Waiting for a task's process: for its next request, a start-up line or its end, within a limit, while its output is passed on.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -27,24 +26,24 @@ pub enum Stream {
 /// Takes what a process prints, as it comes.
 pub(crate) type Sink = Box<dyn FnMut(Stream, &[u8])>;
 
-/// How long a process may ask for nothing, in time of the host.
+/// Limits of the time without a request of a process, in host time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// After this the machine goes on without it, a little at a time: it may wait for something that the machine writes
-    /// into its memory. What it does then no longer repeats.
+    /// After this time the machine continues in small steps: the process may poll for data that the machine writes into its memory.
+    /// The run then no longer repeats.
     pub slice: Duration,
-    /// After this the process has hung.
+    /// After this time the process counts as hung.
     pub end: Duration,
 }
 
 impl Limits {
-    /// A slice of 5 s, and an end that only a process that hangs comes to, 600 s.
+    /// A slice of 5 s, and an end of 600 s, which only a hung process reaches.
     pub const DEFAULT: Self = Self {
         slice: Duration::from_secs(5),
         end: Duration::from_secs(600),
     };
 
-    /// Nothing goes on without the process before it has hung.
+    /// The machine does not continue without the process before that counts as hung.
     #[must_use]
     pub const fn end_after(end: Duration) -> Self {
         Self { slice: end, end }
@@ -54,14 +53,14 @@ impl Limits {
 /// Between two steps of the machine without the process.
 const STEP: Duration = Duration::from_millis(5);
 
-/// Why a wait has ended.
+/// Reason why a wait has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rang {
-    /// The process asks for something.
+    /// The process makes a request.
     Yes,
-    /// It has asked for nothing for a slice; the machine goes on a little.
+    /// It has made no request for a slice; the machine runs a step.
     NotYet,
-    /// Something has come on its [`Wire`], or its end.
+    /// Its [`Wire`] has data, or has ended.
     Wire,
 }
 
@@ -102,7 +101,7 @@ impl Watch {
         self.limits
     }
 
-    /// From now on, what comes out of `outputs` goes to `sink`.
+    /// Passes the data of `outputs` to `sink` from now on.
     pub fn collect(&mut self, outputs: Vec<(Stream, OwnedFd)>, sink: Sink) -> io::Result<()> {
         for (_, output) in &outputs {
             rustix::fs::fcntl_setfl(output, OFlags::NONBLOCK)?;
@@ -132,7 +131,7 @@ impl Watch {
         };
         loop {
             let left = until.saturating_sub(since.elapsed());
-            // The doorbell is looked at first: what was printed before it rang is there when the outputs are.
+            // The doorbell is polled first, so output printed before it rang is seen.
             let mut ready = vec![PollFd::from_borrowed_fd(bell, PollFlags::IN)];
             ready.extend(self.ended.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
             ready.extend(
@@ -176,7 +175,7 @@ impl Watch {
         }
     }
 
-    /// Passes on what is there of the outputs; those that have ended are looked at no more.
+    /// Passes on available output; drops the streams that have ended.
     pub fn pass_output_on(&mut self) {
         let sink = &mut self.sink;
         self.outputs.retain_mut(|(stream, file)| {
