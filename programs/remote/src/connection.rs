@@ -9,12 +9,12 @@ use crate::mailbox::{Ends, Mailbox, MailboxError};
 use crate::protocol::{Answer, BATCH, INLINE_BYTES, MESSAGE_INLINE_BYTES, Reply, Request};
 
 thread_local! {
-    /// The connection of this thread. It lasts as long as the process, so that handles need not.
+    /// The connection of this thread. It lasts as long as the process, so handles may refer to it.
     static OWN: Cell<Option<&'static Connection>> = const { Cell::new(None) };
 }
 
-/// Whether the machine serves this thread: another one that uses a [`RemotePlatform`](crate::RemotePlatform) or what it has
-/// got from one panics.
+/// Whether the machine serves this thread. Other threads that use a [`RemotePlatform`](crate::RemotePlatform) or its objects
+/// panic.
 #[must_use]
 pub fn is_attached() -> bool {
     OWN.get().is_some()
@@ -39,12 +39,12 @@ pub(crate) struct Connection {
     pub mailbox: Mailbox,
     /// Number of the thread in its task.
     pub thread: u32,
-    /// Whether the machine is lost, or the thread has ended, and no request makes sense any more.
+    /// Whether the machine is lost, or the thread has ended; no requests are made any more.
     pub lost: Cell<bool>,
-    /// Requests that nobody waits for, on their way with the next one that has an answer. The machine stands still until
-    /// that comes, so it sees them when it would have seen them alone.
+    /// Requests without an answer, which are sent with the next one that has an answer. The machine stands still until then, so
+    /// their effect is that of sending each at once.
     unsent: RefCell<Unsent>,
-    /// The task's simulated time, picoseconds, behind all that it has asked for, if it is known.
+    /// The task's simulated time after all its requests, picoseconds, if it is known.
     pub now_ps: Cell<Option<u64>>,
     /// Data read by the last request, valid until the next one: no time has passed.
     pub ahead: RefCell<Ahead>,
@@ -69,7 +69,7 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// The bytes of a buffer from `offset` on, if all are here.
+    /// The bytes of a buffer from `offset` on, if all were read ahead.
     pub fn get(&self, buffer: u64, offset: usize, bytes: usize) -> Option<&[u8]> {
         let start = offset.checked_sub(self.offset)?;
         let end = start.checked_add(bytes)?;
@@ -79,7 +79,7 @@ impl Ahead {
 }
 
 impl Connection {
-    /// Has this thread use the mailbox from now on, as thread `thread` of its task.
+    /// Makes this thread use the mailbox, as thread `thread` of its task.
     pub fn open(mailbox: Mailbox, thread: u32) -> &'static Self {
         let connection = Box::leak(Box::new(Self {
             mailbox,
@@ -94,7 +94,7 @@ impl Connection {
         connection
     }
 
-    /// This thread is served no more.
+    /// Ends the service of this thread.
     pub fn close() {
         OWN.set(None);
     }
@@ -106,7 +106,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Asks for another thread of the task: its number, and its mailbox; or why there is none.
+    /// Asks for another thread of the task; returns its number and mailbox, or the reason of a refusal.
     pub fn start_thread(&self) -> Result<(u32, Ends), MailboxError> {
         let (answer, ends) = self.exchange_by(&Request::StartThread, |mailbox| {
             mailbox.receive_ends::<Reply>()
@@ -149,7 +149,7 @@ impl Connection {
         Ok((reply.answer, more))
     }
 
-    /// Sends a request with the next one.
+    /// Queues a request, which is sent with the next one that has an answer.
     pub fn add(&self, request: Request) {
         if self.lost.get() {
             return;
@@ -171,7 +171,7 @@ impl Connection {
         }
     }
 
-    /// The task's time behind a request that is not answered, if it is known.
+    /// The task's time after a request without an answer, if it is known.
     fn time_behind(&self, request: &Request) -> Option<u64> {
         let now_ps = self.now_ps.get()?;
         match *request {
@@ -181,7 +181,7 @@ impl Connection {
                 now_ps.checked_add(spent_ps)
             }
             Request::Compute { ps } => now_ps.checked_add(ps),
-            // Copies are charged by who makes them.
+            // Copies are charged by their caller.
             Request::Look | Request::WriteInline { .. } | Request::Free { .. } => Some(now_ps),
             _ => None,
         }
@@ -198,7 +198,7 @@ impl Connection {
         self.exchange(request).unwrap_or_else(|lost| lose(lost))
     }
 
-    /// Asks for what can be answered in one way only.
+    /// Makes a request with one kind of answer.
     pub fn tell(&self, request: &Request) {
         match self.ask(request) {
             Answer::Done => {}
@@ -220,7 +220,7 @@ impl Connection {
         }
     }
 
-    /// Has the machine end the task for what no platform allows.
+    /// Lets the machine end the task for a misuse of the platform.
     pub fn misuse(&self, reason: &str) -> ! {
         let request = Request::Misuse {
             reason: reason.into(),
@@ -239,7 +239,7 @@ pub(crate) fn unasked(request: &Request, answer: &Answer) -> MailboxError {
     MailboxError::Malformed(format!("{answer:?} in answer to {request:?}"))
 }
 
-/// Unwinds the task without a word; [`run_on`] reports.
+/// Unwinds the task without a message; [`run_on`] reports.
 fn lose(lost: MailboxError) -> ! {
     resume_unwind(Box::new(lost))
 }

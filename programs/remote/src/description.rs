@@ -8,16 +8,16 @@ use gyre_driver::{
 use gyre_layout::Coord;
 use serde::{Deserialize, Serialize};
 
-/// The beginning of a process's windows in node memory.
+/// Place of a process's windows in node memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowPlace {
     /// Base slot.
     pub slot: u16,
-    /// Address in node memory of what is at offset 0 behind the slot.
+    /// Node memory address of offset 0 of the slot.
     pub address: u64,
 }
 
-/// A task of a job: who it is, where all are, and what each process of a node has of its resources.
+/// A task of a job: its number, the nodes of all tasks, and the node's resources for each process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskDescription {
     /// Number of the task.
@@ -28,7 +28,7 @@ pub struct TaskDescription {
     pub owner: u8,
     /// Base slots of each process.
     pub slots_per_process: u16,
-    /// Where the process's own memory stands in node memory, if it does, see [`windows`](crate::windows).
+    /// Place of the process's own memory in node memory, if it has one, see [`windows`](crate::windows).
     pub windows: Option<WindowPlace>,
     /// Most contexts of each task.
     pub contexts: u8,
@@ -38,18 +38,18 @@ pub struct TaskDescription {
     pub hardware_threads: u16,
     /// Clock of a processor, MHz.
     pub clock_mhz: u32,
-    /// Simulated time of one operation, picoseconds, by its place in [`Op::ALL`](gyre_driver::Op::ALL): with it a process knows its
-    /// time without asking. Empty: it asks.
+    /// Simulated time of one operation, picoseconds, by its place in [`Op::ALL`](gyre_driver::Op::ALL): with them a process knows its
+    /// time without a request. Empty: it makes requests.
     pub operation_ps: Vec<u64>,
     /// Simulated time that a microsecond of the program's processor time takes, picoseconds; 0: computation takes none.
     pub compute_ps: u64,
 }
 
 impl TaskDescription {
-    /// A client of all tasks, of this name, with so many contexts each and else the driver's defaults.
+    /// Configuration of a client of all tasks, with this name and number of contexts, and the driver's defaults otherwise.
     ///
     /// # Errors
-    /// Coordinates that no node has.
+    /// A node has invalid coordinates.
     pub fn client(&self, name: &str, contexts: u8) -> Result<ClientConfig, gyre_driver::Error> {
         let nodes = self.nodes.iter().map(|&node| Coord(node));
         Ok(ClientConfig {

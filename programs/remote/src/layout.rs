@@ -1,7 +1,7 @@
-//! Where a task's process has its memory: at the same addresses in every run.
+//! Address-space layout of a task's process: the same in every run.
 //!
-//! The DMA engine sees addresses, so a run repeats only if they do. The system places stacks at random, unless told
-//! otherwise, and below the program's name, arguments and environment.
+//! The DMA engine sees addresses, so a run repeats only if they do. The system randomizes stacks by default, and places them
+//! below the program's name, arguments and environment.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString, c_int, c_ulong};
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use libc::ADDR_NO_RANDOMIZE;
 
-/// The variable that fills the environment up.
+/// Variable that pads the environment.
 const PADDING: &str = "GYRE_PADDING";
 
 /// Name, arguments and environment are padded to a multiple of this, in bytes: half of the longest variable.
@@ -24,8 +24,8 @@ const ALIGNMENT: usize = 64 << 10;
 /// Alignment of the stack's beginning, in bytes.
 const STACK_ALIGNMENT: usize = 16;
 
-/// Fills the environment of `command` up, so that the stack begins at the same address whatever the lengths of
-/// name, arguments and environment are, up to 64 KiB. `command` inherits the environment of this process.
+/// Pads the environment of `command`, so that the stack begins at the same address for all lengths of name, arguments and
+/// environment, up to 64 KiB. `command` inherits the environment of this process.
 pub(crate) fn pad(command: &mut Command) {
     let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     for (name, value) in command.get_envs() {
@@ -51,7 +51,7 @@ pub(crate) fn pad(command: &mut Command) {
     command.env(PADDING, "x".repeat(whole - pointers - text));
 }
 
-/// Has the calling process, and what it executes, placed at the same addresses each time. Makes system calls alone.
+/// Turns address randomization off for the calling process and programs that it executes. Only makes system calls.
 ///
 /// The system may forbid it: [`is_random`] says so.
 pub(crate) fn fix_addresses() {
@@ -82,15 +82,15 @@ fn may_fix() -> bool {
     fix().and_then(set_persona).is_ok()
 }
 
-/// Whether the system shows nobody the persona of this process's children, once that is known.
+/// Whether the system hides the personas of this process's children, once that is known.
 static HIDDEN: AtomicBool = AtomicBool::new(false);
 
-/// How often a process that is being executed is asked for its persona, and how long is waited between.
+/// Attempts to read the persona of a process that is being executed, and the pause between them.
 const ASKS: u32 = 1000;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// The persona of a process, if it can be seen. For a moment after its execution has begun the system lets nobody see it; where
-/// debugging is restricted, never.
+/// The persona of a process, if it can be read. The system hides it for a moment after execution has begun, and always where
+/// debugging is restricted.
 fn persona(process: u32) -> Option<i32> {
     let path = format!("/proc/{process}/personality");
     let asks = if HIDDEN.load(Ordering::Relaxed) {
@@ -110,7 +110,7 @@ fn persona(process: u32) -> Option<i32> {
     i32::from_str_radix(text.trim(), 16).ok()
 }
 
-/// Whether the system places a process at random, as far as is known.
+/// Whether the system randomizes the addresses of a process, as far as is known.
 pub(crate) fn is_random(process: u32) -> bool {
     let fixed = match persona(process) {
         Some(persona) => persona & ADDR_NO_RANDOMIZE != 0,

@@ -18,16 +18,16 @@ use crate::memory_server;
 use crate::protocol::{Answer, INLINE_BYTES, READ_AHEAD_BYTES, Request, clip, op_number};
 use crate::windows::offset_of;
 
-/// Why a task's process has not run its task to the end.
+/// Failure of a task in its process.
 #[derive(Debug, Error)]
 pub enum TaskError {
-    /// There is no machine behind the mailbox.
+    /// The mailbox has no machine.
     #[error("no machine: {0}")]
     Attach(MailboxError),
-    /// The machine went away, or answered what it was not asked.
+    /// The machine ended, or gave a wrong answer.
     #[error("the machine is lost: {0}")]
     Lost(MailboxError),
-    /// The task failed; the machine has been told.
+    /// The task failed; the machine knows it.
     #[error("{0}")]
     Failed(String),
 }
@@ -35,7 +35,7 @@ pub enum TaskError {
 /// Runs `task` on the machine that started this process ([`TaskProcess::spawn`]), and tells the machine how it ended.
 /// Once in a process.
 ///
-/// When the machine is lost, `task` is unwound: a platform's methods have no way to say so.
+/// When the machine is lost, `task` is unwound, as methods of a platform return no such error.
 ///
 /// # Errors
 /// [`TaskError`].
@@ -47,8 +47,8 @@ pub fn run<E: Display>(
     run_on(attached().map_err(TaskError::Attach)?, task)
 }
 
-/// The machine that started this process, for a program that is no function: its end is that of the process. Once in a
-/// process, instead of [`run`].
+/// Attaches to the machine that started this process, for a program that is not a function: its task ends with the process.
+/// Once in a process, instead of [`run`].
 ///
 /// When the machine is lost, the calls of the platform unwind with a [`MailboxError`].
 ///
@@ -59,8 +59,8 @@ pub fn attach() -> Result<RemotePlatform, TaskError> {
     Ok(RemotePlatform { connection: Link })
 }
 
-/// The mailbox that this process was started with. From now on the machine reaches the process's memory, whatever the system
-/// forbids.
+/// Opens the mailbox that this process was started with. From then on the machine reaches the process's memory, even where the
+/// system forbids it.
 fn attached() -> Result<Mailbox, MailboxError> {
     let (mailbox, channel) = inherited::take()?;
     let mailbox = Mailbox::open(mailbox)?;
@@ -75,7 +75,7 @@ pub(crate) fn run_on<E: Display>(
 ) -> Result<(), TaskError> {
     Connection::open(mailbox, 0);
     let platform = RemotePlatform { connection: Link };
-    // Nothing of the task is looked at after it was unwound.
+    // The task's state is not used after it was unwound.
     let result = catch_unwind(AssertUnwindSafe(|| task(&platform)));
     let error = match result {
         Ok(result) => result.err().map(|error| error.to_string()),
@@ -88,7 +88,7 @@ pub(crate) fn run_on<E: Display>(
         error: error.as_deref().map(clip),
     };
     let answer = platform.connection.exchange(&finish);
-    // A handle that the task has left somewhere is of no use any more.
+    // Handles that the task has leaked are invalid from here on.
     platform.connection.lost.set(true);
     match answer {
         Ok(Answer::Done) => error.map_or(Ok(()), |text| Err(TaskError::Failed(text))),
@@ -97,8 +97,8 @@ pub(crate) fn run_on<E: Display>(
     }
 }
 
-/// The machine as a thread of a task in a process of its own sees it. Handles may travel: whichever thread of the task makes a
-/// call is the one that spends the time. One that the machine does not serve ([`is_attached`](crate::is_attached)) panics.
+/// The machine, for a thread of a task in a process. Threads may exchange handles: the calling thread spends the time of a
+/// call. A thread that the machine does not serve ([`is_attached`](crate::is_attached)) panics.
 #[derive(Clone)]
 pub struct RemotePlatform {
     connection: Link,
@@ -119,7 +119,7 @@ impl Platform for RemotePlatform {
     }
 
     fn write_reg(&self, address: u64, value: u64) -> Result<(), BusError> {
-        // Not with the next request: the process may wait elsewhere for what comes of it.
+        // Not with the next request: the process may wait elsewhere for its effect.
         let request = Request::WriteRegister { address, value };
         match self.connection.ask(&request) {
             Answer::Done => Ok(()),
@@ -207,7 +207,7 @@ impl RemotePlatform {
             .clone())
     }
 
-    /// Makes `bytes` bytes of this process from `memory` on memory for the DMA engine, wherever they are. Reads and
+    /// Registers `bytes` bytes of this process from `memory` on with the DMA engine, wherever they are. Reads and
     /// writes of the buffer are copies in this process.
     ///
     /// # Errors
@@ -277,48 +277,48 @@ impl RemotePlatform {
         }
     }
 
-    /// A handle for the thread that calls this, which the machine serves.
+    /// A handle for the calling thread, which the machine must serve.
     #[must_use]
     pub fn of_this_thread() -> Self {
         Self { connection: Link }
     }
 
-    /// Number of the thread that calls this in its task, whose first thread is 0.
+    /// Number of the calling thread in its task, whose first thread is 0.
     #[must_use]
     pub fn thread(&self) -> u32 {
         self.connection.thread
     }
 
-    /// Sleeps until the machine's time is so late, picoseconds.
+    /// Sleeps until this time of the machine, picoseconds.
     pub fn sleep_until(&self, until_ps: u64) {
         self.connection.tell(&Request::Sleep { until_ps });
     }
 
-    /// The program has computed for so long, picoseconds of simulated time.
+    /// Charges computation of the program, picoseconds of simulated time.
     pub fn compute(&self, ps: u64) {
         self.connection.add(Request::Compute { ps });
     }
 
-    /// The machine's time for a program that looks at a clock, picoseconds: it may wait for a time, not for a message.
+    /// The machine's time for a program that reads a clock, picoseconds: it may wait for a time, not for a message.
     #[must_use]
     pub fn clock_ps(&self) -> u64 {
         self.connection.add(Request::Look);
         self.now_ps()
     }
 
-    /// Comes to the next barrier of the job; [`have_arrived`](Self::have_arrived) says when all have.
+    /// Enters the next barrier of the job; [`have_arrived`](Self::have_arrived) reports when all have.
     pub fn arrive(&self) {
         self.connection.tell(&Request::Arrive);
     }
 
-    /// Whether all tasks of the job have come to the barrier to which this one came last. Takes no simulated time: who
-    /// asks again lets some pass.
+    /// Whether all tasks of the job have entered the barrier that this one has entered last. Takes no simulated time; callers let
+    /// some pass between calls.
     #[must_use]
     pub fn have_arrived(&self) -> bool {
         self.connection.truth(&Request::HaveArrived)
     }
 
-    /// Lets the machine carry out what nobody waits for: freed buffers, charged costs.
+    /// Lets the machine carry out the queued requests: freed buffers, charged costs.
     pub fn flush(&self) {
         self.connection.tell(&Request::Flush);
     }
@@ -341,7 +341,7 @@ fn check(len: usize, offset: usize, bytes: usize) -> Result<(), RangeError> {
     }
 }
 
-/// Bytes in the node's memory, given back on drop.
+/// Bytes in the node's memory, freed on drop.
 struct RemoteMemory {
     connection: Link,
     handle: u64,
@@ -367,7 +367,7 @@ impl RemoteMemory {
         Ok(())
     }
 
-    /// Reads what follows, too, which is likely to be asked for next: a packet behind its header.
+    /// Reads ahead, as the next read is likely to follow: a packet after its header.
     fn read_small(&self, offset: usize, out: &mut [u8]) {
         let bytes = out.len();
         if let Some(here) = self
@@ -387,7 +387,7 @@ impl RemoteMemory {
         out.copy_from_slice(&ahead.bytes[..bytes]);
     }
 
-    /// Has the machine put bytes of the buffer into the window.
+    /// Lets the machine copy bytes of the buffer into the window.
     fn ask_for(&self, offset: usize, bytes: usize) {
         self.connection.tell(&Request::ReadBuffer {
             buffer: self.handle,
@@ -431,11 +431,11 @@ impl Drop for RemoteMemory {
     }
 }
 
-/// Bytes of this process that are memory of the node, too.
+/// Bytes of this process that are registered with the node.
 struct OwnMemory {
     address: usize,
     len: usize,
-    /// Of the thread that may use them.
+    /// Connection of the thread that may use them.
     connection: Link,
     /// Registration of the bytes as long as the buffer lasts, unless it is a window.
     _mapped: Option<RemoteMemory>,
@@ -445,13 +445,13 @@ impl OwnMemory {
     /// The byte at `offset`, of `bytes` bytes. The machine has written all of them that the task has been told of.
     fn place(&self, offset: usize, bytes: usize) -> Result<*mut u8, RangeError> {
         check(self.len, offset, bytes)?;
-        // Another thread panics here.
+        // Panics on another thread.
         let _: &Connection = &self.connection;
         Ok((self.address + offset) as *mut u8)
     }
 }
 
-/// Where the bytes of a buffer are.
+/// Place of a buffer's bytes.
 enum Bytes {
     Node(RemoteMemory),
     Own(OwnMemory),
@@ -541,13 +541,13 @@ impl PlatformLock for RemoteSegment {
 
     fn unlock(&self) {
         let segment = self.memory.handle;
-        // At once: others of the node wait for it, and the process may wait for them elsewhere.
+        // At once: other tasks of the node wait for it, and the process may wait for them.
         self.memory.connection.tell(&Request::Unlock { segment });
     }
 }
 
-/// Cuts an access into windows: (offset, bytes) of each. An access of no bytes is one window, since it too lets earlier things
-/// happen first.
+/// Cuts an access into windows: (offset, bytes) of each. An access of 0 bytes is one window, as it also waits for earlier
+/// events.
 fn pieces(offset: usize, bytes: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..bytes.max(1))
         .step_by(WINDOW_BYTES)

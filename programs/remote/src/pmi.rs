@@ -1,9 +1,9 @@
-//! Start-up of MPI programs: a server of PMI-1, the protocol by which the processes of a job learn who they are and exchange
+//! Start-up of MPI programs: a server of PMI-1, the protocol by which the processes of a job learn their numbers and exchange
 //! the first values, before they can send messages.
 //!
-//! A request is one line, `cmd=NAME key=value ...`, and so is its answer. What a task puts is seen by another one when both
-//! have passed a barrier behind it, and by itself at once: so no answer depends on the order in which the machine
-//! simulates its nodes.
+//! A request is one line, `cmd=NAME key=value ...`, and so is its answer. A value is visible to other tasks when
+//! both have passed a barrier after the put, and to the task itself at once, so no answer depends on the order in which the
+//! machine simulates its nodes.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -11,13 +11,13 @@ use std::io;
 
 use thiserror::Error;
 
-/// Most bytes of a line, its end not counted.
+/// Most bytes of a line, without its end.
 pub(crate) const LINE_BYTES: usize = 64 << 10;
 
 /// Name of the only space of keys.
 const SPACE: &str = "gyre";
 
-/// Sizes that a client may rely on, bytes with a final zero. Values are longer where the map of tasks is.
+/// Sizes guaranteed to clients, bytes with a final zero. Values are longer if the map of tasks is.
 const NAME_BYTES: usize = 256;
 const KEY_BYTES: usize = 256;
 const VALUE_BYTES: usize = 1024;
@@ -31,10 +31,10 @@ const RESERVED: &str = "PMI_";
 /// Most characters of a line that an error shows.
 const SHOWN: usize = 200;
 
-/// Why the start-up of a task cannot go on.
+/// Failure of a task's start-up.
 #[derive(Debug, Error)]
 pub enum PmiError {
-    /// The task wants the whole job to end.
+    /// The task has aborted the job.
     #[error("the task has aborted the job with exit code {code}{message}")]
     Aborted {
         /// Its exit code.
@@ -42,7 +42,7 @@ pub enum PmiError {
         /// Its message.
         message: AbortText,
     },
-    /// A line is no request.
+    /// A line is not a request.
     #[error("the task's process does not keep to the start-up protocol (PMI): {reason}: {line:?}")]
     Line {
         /// The line, or its beginning.
@@ -53,10 +53,10 @@ pub enum PmiError {
     /// A barrier cannot end.
     #[error("a barrier of the start-up protocol (PMI) cannot end: {0}")]
     Barrier(String),
-    /// Answers lie in the socket until it is full.
+    /// The socket is full of answers.
     #[error("the task's process does not read the answers of the start-up protocol (PMI)")]
     Unread,
-    /// Nobody answers: the process was started without a server.
+    /// The process was started without a server.
     #[error("the task's process has no server of the start-up protocol (PMI)")]
     Nobody,
     /// The operating system failed.
@@ -95,9 +95,9 @@ impl Display for AbortText {
 /// Action of the server for a line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum PmiReply {
-    /// It answers, with this line.
+    /// The server answers with this line.
     Answer(String),
-    /// The task waits until all tasks have come to the barrier; then [`PmiServer::pass`] has the answer.
+    /// The task waits until all tasks have entered the barrier; then [`PmiServer::pass`] has the answer.
     Barrier,
     /// More lines belong to the request.
     Nothing,
@@ -107,7 +107,7 @@ pub enum PmiReply {
 #[derive(Debug)]
 pub struct PmiServer {
     tasks: Vec<Asker>,
-    /// Values of each key, by the number of barriers that the task which put it had passed, and the task.
+    /// Values of each key, by the barriers that the putting task had passed, and the task.
     values: BTreeMap<String, BTreeMap<(u64, u32), String>>,
     mapping: String,
     /// Bytes of the longest value and a final zero.
@@ -207,10 +207,10 @@ impl PmiServer {
         Ok(PmiReply::Answer(format!("cmd={answer}")))
     }
 
-    /// The task has passed the barrier that it had come to; the line that tells it so.
+    /// Lets the task pass the barrier that it has entered; returns the line for it.
     ///
     /// # Panics
-    /// When there is no such task.
+    /// If the task does not exist.
     pub fn pass(&mut self, task: u32) -> String {
         self.tasks[task as usize].passed += 1;
         "cmd=barrier_out rc=0".into()
@@ -231,7 +231,7 @@ impl PmiServer {
         Ok(())
     }
 
-    /// The last value that the task sees; of several tasks behind the same barrier, that of the last one by number.
+    /// The last value visible to the task; of several tasks after the same barrier, that of the highest number.
     fn get(&self, (passed, task): (u64, u32), key: &str) -> Option<&str> {
         if key == MAPPING {
             return Some(&self.mapping);
@@ -244,7 +244,7 @@ impl PmiServer {
 }
 
 impl Asker {
-    /// A line of a request for more processes, which nobody gets.
+    /// A line of a request for more processes, which is refused.
     fn spawn(&mut self, line: &str) -> Result<PmiReply, String> {
         let number = |text: &str| {
             text.parse::<u64>()
@@ -273,7 +273,7 @@ fn refused(answer: &str, why: &str) -> String {
     format!("{answer} rc=-1 msg={why}")
 }
 
-/// A request of one line. Values stay as they came: the client that gets one takes its backslashes away.
+/// A request of one line. Values stay escaped; the client that gets one removes the backslashes.
 #[derive(Debug, PartialEq, Eq)]
 struct Request<'a> {
     command: &'a str,
@@ -324,7 +324,7 @@ impl<'a> Request<'a> {
         self.find(key).ok_or_else(|| format!("no {key}"))
     }
 
-    /// Whether it is about the only space of keys, if it says.
+    /// Whether it names the only space of keys, or none.
     fn check_space(&self) -> Result<(), String> {
         match self.find("kvsname") {
             Some(SPACE) | None => Ok(()),
@@ -333,7 +333,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Where a value ends: at a space without a backslash before it.
+/// End of a value: a space without a backslash before it.
 fn value_end(text: &str) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices() {
@@ -346,8 +346,8 @@ fn value_end(text: &str) -> usize {
     text.len()
 }
 
-/// Which tasks share a node, as clients read it: blocks of a first node, nodes, and tasks on each, in the order of tasks. Nodes
-/// are numbered as they first have a task.
+/// Map from tasks to nodes for clients: blocks of a first node, nodes, and tasks on each, in the order of tasks. Nodes
+/// are numbered by their first task.
 fn mapping(nodes: &[usize]) -> String {
     let mut numbers = BTreeMap::new();
     // First node, nodes, tasks on each.
@@ -436,7 +436,7 @@ mod tests {
         let barrier = server.ask(0, "cmd=barrier_in").expect("a request");
         assert_eq!(barrier, PmiReply::Barrier);
         server.pass(0);
-        // Task 1 has not passed it yet, and sees nothing of what comes behind it when it has.
+        // Task 1 has not passed it yet, and sees no later values after it.
         put(&mut server, 0, "a", "second");
         assert_eq!(get(&mut server, 1, "a"), None);
         server.pass(1);

@@ -23,12 +23,12 @@ use crate::copy_channel::{Channel, NoAnswer, PIECE};
 /// not there, or may not be written, are refused either way.
 pub(crate) struct ProcessMemory {
     channel: Rc<Channel>,
-    /// How long the process may take to answer, in time of the host.
+    /// Limit of an answer of the process, in host time.
     limit: Duration,
     process: OnceCell<Attached>,
     /// Error with which the system forbade the machine to copy.
     forbidden: Cell<Option<Errno>>,
-    /// Whether the process has not answered in time: it is not asked again.
+    /// Whether the process has not answered in time; it gets no more requests.
     silent: Cell<bool>,
 }
 
@@ -75,15 +75,15 @@ fn last_error() -> Errno {
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
-/// A process that has come to the machine.
+/// A process that has identified itself to the machine.
 struct Attached {
     number: Pid,
-    /// Can be read once it has ended; then its number may be another's.
+    /// Readable once it has ended; then its number may be reused.
     ended: OwnedFd,
 }
 
 impl ProcessMemory {
-    /// Of the process that comes to the machine by this channel.
+    /// Memory of the process that identifies itself on this channel.
     pub fn new(channel: Rc<Channel>, limit: Duration) -> Self {
         Self {
             channel,
@@ -94,7 +94,7 @@ impl ProcessMemory {
         }
     }
 
-    /// The process, if it is there.
+    /// The process, if it runs.
     fn process(&self) -> Option<&Attached> {
         if self.process.get().is_none() {
             let number = self.channel.greeting()?;
@@ -108,7 +108,7 @@ impl ProcessMemory {
         runs.then_some(process)
     }
 
-    /// Why the memory cannot be reached, if neither way leads to it.
+    /// Reason why the memory cannot be reached, if neither way works.
     fn trouble(&self) -> Option<String> {
         let errno = self.forbidden.get().filter(|_| self.silent.get())?;
         Some(format!(
@@ -134,7 +134,7 @@ impl ProcessMemory {
         }
     }
 
-    /// Whether the process, asked like that, has copied all of `bytes` bytes.
+    /// Makes a request to the process; returns whether it has copied all of `bytes` bytes.
     fn asked(&self, bytes: usize, ask: impl FnOnce() -> Result<usize, NoAnswer>) -> bool {
         if self.silent.get() {
             return false;
@@ -205,8 +205,8 @@ impl ProcessMemory {
     }
 }
 
-/// Bytes of a task's process from an address on: static, on the heap or on a stack. The process has the say over them: what
-/// it gives back or protects cannot be reached any more.
+/// Bytes of a task's process from an address on: static, on the heap or on a stack. Bytes that the process unmaps or protects
+/// cannot be reached any more.
 #[derive(Clone)]
 pub struct ProcessRange {
     memory: Rc<ProcessMemory>,
@@ -245,7 +245,7 @@ impl ProcessRange {
         self.bytes
     }
 
-    /// Whether there are none.
+    /// Whether the range is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
@@ -265,7 +265,7 @@ impl ProcessRange {
             .is_some_and(|base| self.memory.write(base, data))
     }
 
-    /// Why the memory of the process cannot be reached at all, if so: every access fails from then on.
+    /// Reason why the memory of the process cannot be reached at all, if so: every access fails from then on.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         self.memory.trouble()

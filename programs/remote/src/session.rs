@@ -19,27 +19,27 @@ use crate::watch::{Rang, Watch};
 pub(crate) enum End {
     /// It has reported its end, with its error if it failed.
     Finished(Option<String>),
-    /// Its process went away.
+    /// Its process has ended.
     Gone {
         /// Whether it had buffers, locks or segments of the node then.
         amid: bool,
     },
 }
 
-/// The thread that a session is with.
+/// The thread of a session.
 pub(crate) struct Host<'a, P: Platform> {
     /// Number of the thread in its task.
     pub thread: u32,
     /// Services for it.
     pub services: &'a dyn TaskHost<P>,
-    /// Starts another thread of the task, of this number: the process's side of its mailbox, or why there cannot be one.
+    /// Starts another thread of the task, of this number; returns the process's side of its mailbox, or the reason of a refusal.
     pub start_thread: &'a dyn Fn(u32) -> Result<Ends, String>,
 }
 
-/// No task computes up to this time, picoseconds: 53 days.
+/// Limit of a task's time, picoseconds: 53 days.
 const MOST_PS: u64 = 1 << 62;
 
-/// A thread of a task, and what the task has of the node.
+/// A thread of a task, with the task's resources of the node.
 struct Session<'a, P: Platform> {
     platform: &'a P,
     mailbox: &'a Mailbox,
@@ -47,7 +47,7 @@ struct Session<'a, P: Platform> {
     resources: &'a NodeResources<P>,
 }
 
-/// Why one request is invalid.
+/// Reason why a request is invalid.
 enum Fault {
     Invalid(String),
     Answer(BusError),
@@ -116,7 +116,7 @@ pub(crate) fn serve<P: Platform>(
     }
 }
 
-/// Answers the lines of start-up that have come; whether there was one.
+/// Answers the received start-up lines; returns whether there was one.
 pub(crate) fn answer_lines<P: Platform>(
     watch: &RefCell<Watch>,
     services: &dyn TaskHost<P>,
@@ -142,7 +142,7 @@ fn next_line(watch: &RefCell<Watch>) -> Result<Option<String>, PmiError> {
     wire.read()?;
     let line = wire.line()?;
     if line.is_some() {
-        // What it has printed before the line is passed on before that is answered, and others print.
+        // Output before the line is passed on before the answer, after which others print.
         watch.pass_output_on();
     }
     Ok(line)
@@ -191,8 +191,7 @@ impl<P: Platform> Session<'_, P> {
         })
     }
 
-    /// Waits for the next message, answers lines of start-up meanwhile, and lets the machine go on where nothing comes for too
-    /// long.
+    /// Waits for the next message, answers start-up lines meanwhile, and lets the machine continue if none comes for too long.
     fn await_request(&self, watch: &RefCell<Watch>) -> Result<(), SessionError> {
         let mut since = Instant::now();
         loop {
@@ -209,7 +208,7 @@ impl<P: Platform> Session<'_, P> {
         }
     }
 
-    /// Has the machine run another thread of the task.
+    /// Lets the machine run another thread of the task.
     fn start_thread(&self) -> Result<(), SessionError> {
         self.notice(Activity::Acts)?;
         let thread = self.resources.next_thread();
@@ -327,7 +326,7 @@ impl<P: Platform> Session<'_, P> {
             Request::Charge { op, count } => {
                 let op = Op::ALL.get(usize::from(op));
                 let op = *op.ok_or_else(|| "no such operation".to_owned())?;
-                // More would carry simulated time beyond what 64 bits hold.
+                // More would overflow simulated time.
                 if count > u64::from(u32::MAX) {
                     return Err(format!("more than {} operations", u32::MAX).into());
                 }

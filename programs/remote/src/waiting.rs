@@ -1,5 +1,5 @@
 //! Waiting between threads of a process: queues by address, like a futex. One thread that the
-//! machine serves runs at a time, so nobody is woken between a look and the wait that follows; others of the process may.
+//! machine serves runs at a time, so none is woken between a check and the wait that follows; threads that it does not serve may run then.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,13 +11,13 @@ use crate::protocol::Request;
 /// Waiters by address, in their order.
 static QUEUES: Mutex<BTreeMap<usize, VecDeque<Arc<Waiter>>>> = Mutex::new(BTreeMap::new());
 
-/// How many there are: who wakes looks here first.
+/// Number of waiters, which a waker checks first.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether threads that the machine does not serve may wake one that it does: then that looks now and then.
+/// Whether threads that the machine does not serve may wake one that it does; then waits are polls.
 static OTHERS: AtomicBool = AtomicBool::new(false);
 
-/// How soon it looks first, picoseconds, and after what part of its wait later.
+/// Time of the first poll, picoseconds, and later polls as a fraction of the wait.
 const LOOK_AGAIN_PS: u64 = 1_000_000;
 const WAIT_PARTS: u64 = 8;
 
@@ -32,7 +32,7 @@ fn queues() -> MutexGuard<'static, BTreeMap<usize, VecDeque<Arc<Waiter>>>> {
     QUEUES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on, threads of the process that the machine does not serve may wake those that it does.
+/// Lets threads that the machine does not serve wake those that it does.
 pub fn expect_others() {
     OTHERS.store(true, Ordering::Relaxed);
 }
@@ -44,7 +44,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Begins to wait for what has the address `key`.
+    /// Begins a wait with the key `key`, an address.
     #[must_use]
     pub fn begin(key: usize) -> Self {
         let waiter = Arc::new(Waiter {
@@ -57,7 +57,7 @@ impl Waiting {
         Self { key, waiter }
     }
 
-    /// Waits until it is woken, or until this simulated time, picoseconds; whether it was woken.
+    /// Waits until it is woken, or until this simulated time, picoseconds; returns whether it was woken.
     pub fn wait(self, deadline_ps: Option<u64>) -> bool {
         let begin_ps = Link.time_ps();
         loop {
@@ -90,7 +90,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Wakes the first `count` that wait for what has the address `key`. Any thread of the process may.
+/// Wakes the first `count` waiters of `key`. Any thread of the process may call it.
 pub fn wake(key: usize, count: usize) {
     if COUNT.load(Ordering::SeqCst) == 0 {
         return;
@@ -103,7 +103,7 @@ pub fn wake(key: usize, count: usize) {
         first.woken.store(true, Ordering::Release);
         if is_attached() {
             let thread = first.thread;
-            // At once: this thread may wait elsewhere for what comes of it.
+            // At once: this thread may wait elsewhere for its effect.
             Link.tell(&Request::Unpark { thread });
         }
     }

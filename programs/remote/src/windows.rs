@@ -1,7 +1,6 @@
-//! Parts of a process's address space that stand behind fixed places of its node memory for as long as it runs.
+//! Parts of a process's address space with fixed places in node memory as long as it runs.
 //!
-//! A put names an address of the other process, of which its origin knows nothing else: all that a program has,
-//! static, on the heap or on a stack, is found by arithmetic.
+//! A put names an address of the other process: the place of static, heap and stack memory follows by arithmetic.
 
 /// A part of an address space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,17 +9,17 @@ pub struct Window {
     pub start: usize,
     /// Bytes.
     pub bytes: usize,
-    /// Offset of the first byte behind the process's base slot.
+    /// Offset of the first byte in the process's base slot.
     pub offset: u64,
 }
 
 const GIB: usize = 1 << 30;
 
-/// Offset of the first window: below is what the driver allocates.
+/// Offset of the first window, above the driver's allocations.
 const FIRST: u64 = 32 << 30;
 
-/// Where the system puts what a program has when it does not place at random: programs with a fixed place, programs that
-/// may be anywhere with their heaps, and libraries, mappings and stacks.
+/// Address ranges without randomization: programs with a fixed address, position-independent programs with their heaps, and
+/// libraries, mappings and stacks.
 pub const WINDOWS: [Window; 3] = [
     Window {
         start: 0,
@@ -39,7 +38,7 @@ pub const WINDOWS: [Window; 3] = [
     },
 ];
 
-/// Offset behind a process's base slot of `bytes` bytes from `address` on, if they lie in a window.
+/// Offset in a process's base slot of `bytes` bytes from `address` on, if they are in a window.
 #[must_use]
 pub fn offset_of(address: usize, bytes: usize) -> Option<u64> {
     let within = |window: &&Window| {
