@@ -7,15 +7,14 @@ use crate::boundary;
 use crate::context::{CONTEXTS, Context};
 use crate::failure::Failure;
 
+/// Body of such a function.
+pub type Body<T> = fn(&Arc<Context>, &T) -> Result<(), Failure>;
+
 /// Runs the body of such a function.
 ///
 /// # Safety
 /// `parameters` is null or points to them, for as long as the body runs.
-pub unsafe fn run<T>(
-    context: abi::Context,
-    parameters: *const T,
-    body: impl FnOnce(&Arc<Context>, &T) -> Result<(), Failure>,
-) -> ResultCode {
+pub unsafe fn run<T>(context: abi::Context, parameters: *const T, body: Body<T>) -> ResultCode {
     boundary::result(|| {
         let context = CONTEXTS.get(context)?;
         // SAFETY: what the caller promises.
@@ -37,8 +36,9 @@ macro_rules! exported {
             context: $crate::abi::Context,
             parameters: *mut $crate::abi::$type,
         ) -> $crate::abi::ResultCode {
+            let body: $crate::parameters::Body<$crate::abi::$type> = $body;
             // SAFETY: the program passes parameters or null.
-            unsafe { $crate::parameters::run(context, parameters, $body) }
+            unsafe { $crate::parameters::run(context, parameters, body) }
         }
     )*};
 }

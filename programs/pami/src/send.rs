@@ -90,7 +90,7 @@ unsafe fn send(context: &Context, simple: &abi::SendSimple) -> Result<(), Failur
     } else if data.iov_base.is_null() {
         return Err(Failure::invalid("the data has no address"));
     } else {
-        let platform = context.client.job.platform;
+        let platform = &context.client.job.platform;
         map(platform, data.iov_base.cast(), data.iov_len)?
     };
     // SAFETY: as above.
@@ -110,7 +110,7 @@ unsafe fn send_typed(context: &Context, typed: &abi::SendTyped) -> Result<(), Fa
     // What is refused calls no data function.
     dispatch(context, &typed.send)?;
     context.client.endpoint(typed.send.dest)?;
-    let platform = context.client.job.platform;
+    let platform = &context.client.job.platform;
     let (range, keep) = match transfer.direct() {
         _ if data.iov_len == 0 => (BufferRange::empty(), None),
         Some(from) => (map(platform, from, data.iov_len)?, None),
