@@ -1,10 +1,10 @@
 //! Calls of the C library that tell time or sleep, in place of the C library's own: in a task, time is the machine's.
 //!
-//! A program that is linked with this library finds these first. Outside of a task and in threads that the machine does not
-//! serve (`threads`), they are the system's. The clocks count from the beginning of 2026, so that a run prints the
-//! same whenever it runs. Before the first client there is no machine, and clocks go on by a millisecond when the
-//! thread yields, and with every so many looks at them: what a library notes when it is loaded repeats as well. With a machine
-//! a look takes the time of a register access. So a loop that waits for a time ends.
+//! A program linked with one of the libraries finds these first. Outside of a task, and in threads that the machine does not serve
+//! (`threads`), they are the system's. The clocks count from the beginning of 2026, so that runs on different days print the same.
+//! Before the first client there is no machine: clocks then advance by a millisecond when the thread yields, and once every
+//! 100,000 reads, so times recorded by libraries at load repeat too. With a machine, a read takes the time of a register access,
+//! so a loop that polls a clock ends.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
@@ -26,17 +26,17 @@ const EPOCH_S: u64 = 1_767_225_600;
 const SECOND_PS: u64 = 1_000_000_000_000;
 const NANOSECOND_PS: u64 = 1_000;
 
-/// Time before there is a machine: yields, looks at a clock, and sleeps, picoseconds. The machine's goes on from there.
+/// Time before there is a machine, from yields, reads of a clock and sleeps, picoseconds. The machine's time continues from it.
 static BEFORE_PS: AtomicU64 = AtomicU64::new(0);
 
-/// Looks at a clock so far, before there is a machine.
+/// Reads of a clock so far, before there is a machine.
 static LOOKS: AtomicU64 = AtomicU64::new(0);
 
-/// How many looks make the time longer, and by how much they and a yield do. Runs differ by some looks.
+/// Reads that advance the time by a step; a yield advances it too. The number is large, as runs differ by a few reads.
 const MANY_LOOKS: u64 = 100_000;
 const STEP_PS: u64 = 1_000_000_000;
 
-/// Time that a thread yields to others of its task, picoseconds.
+/// Length of a yield to other threads of the task, picoseconds.
 const YIELD_PS: u64 = 100_000;
 
 /// The machine's time in picoseconds, for the thread of a task.
@@ -55,7 +55,7 @@ fn machine_ps() -> Option<u64> {
     })
 }
 
-/// C: `sched_yield`. Other threads of the task go on for a little while; one that is alone has nothing to yield to.
+/// C: `sched_yield`. Lets other threads of the task run for a little while; no time passes if there are none.
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_yield() -> c_int {
     if Job::is_to_come() {
@@ -69,7 +69,7 @@ pub extern "C" fn sched_yield() -> c_int {
     0
 }
 
-/// Sleeps for so long in the machine's time; false outside of a task.
+/// Sleeps in the machine's time; returns false outside of a task.
 fn machine_sleep(ps: u64) -> bool {
     boundary::value(|| {
         let Some(job) = Job::of_this_thread() else {
@@ -81,9 +81,9 @@ fn machine_sleep(ps: u64) -> bool {
     })
 }
 
-/// Time on the machine's clock at which what a program takes for `time` on one of its clocks has come, picoseconds.
+/// Converts a time on the program's clocks to the machine's time, picoseconds.
 pub fn deadline_ps(time: &timespec) -> u64 {
-    // A time before the epoch has come.
+    // A time before the epoch has passed.
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);
     let since = seconds.saturating_sub(EPOCH_S).saturating_mul(SECOND_PS);
@@ -91,7 +91,7 @@ pub fn deadline_ps(time: &timespec) -> u64 {
     if seconds < EPOCH_S { 0 } else { ps }.saturating_sub(BEFORE_PS.load(Ordering::Relaxed))
 }
 
-/// A clock's time: seconds and picoseconds of a second.
+/// Converts to a clock's time: seconds and picoseconds of a second.
 fn clock(ps: u64) -> (i64, u64) {
     // Far below 2^63.
     ((EPOCH_S + ps / SECOND_PS) as i64, ps % SECOND_PS)
@@ -189,7 +189,7 @@ pub unsafe extern "C" fn time(into: *mut time_t) -> time_t {
     time.tv_sec
 }
 
-/// Sleeps, in the machine's time if this is the thread of a task. Says what is left of a sleep that a signal has ended.
+/// Sleeps, in the machine's time if this is the thread of a task. The error is the rest of a sleep that a signal has ended.
 fn sleep_for(time: &timespec) -> Result<(), timespec> {
     // Both were checked.
     let (seconds, nanoseconds) = (time.tv_sec as u64, time.tv_nsec as u64);
@@ -309,6 +309,6 @@ pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
         tv_sec: i64::from(seconds),
         tv_nsec: 0,
     };
-    // What is left is a part of what was asked for.
+    // The rest is not longer than the argument.
     sleep_for(&time).map_or_else(|left| left.tv_sec as c_uint, |()| 0)
 }

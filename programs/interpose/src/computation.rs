@@ -1,5 +1,5 @@
-//! Computation of the program that is measured and takes simulated time, when `gyre exec --compute` wants that. What a program
-//! says it has computed comes by [`gyre_compute`].
+//! Computation of the program: measured processor time that takes simulated time with `gyre exec --compute`, and time that the
+//! program states by [`gyre_compute`].
 
 use std::cell::Cell;
 
@@ -15,7 +15,7 @@ thread_local! {
     static LEFT_NS: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// A call of the library, as long as it lasts. What the program has computed since the last one is charged at its beginning.
+/// A call of the library, as long as it lasts. Its beginning charges the computation since the last one.
 pub struct Call(());
 
 impl Call {
@@ -38,7 +38,7 @@ impl Drop for Call {
     }
 }
 
-/// Simulated time of a microsecond of processor time, picoseconds, where computation is measured; of which job.
+/// The job, and the simulated time of a microsecond of processor time in picoseconds, if computation is measured.
 fn measured() -> Option<(&'static Job, u64)> {
     let job = Job::of_this_thread()?;
     let ps = job.description.compute_ps;
@@ -59,7 +59,7 @@ fn processor_time_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// C: `gyre_compute`. The program has computed for so many nanoseconds of simulated time. Nothing outside of a task.
+/// C: `gyre_compute`. Charges computation, nanoseconds of simulated time. No effect outside of a task.
 #[unsafe(no_mangle)]
 pub extern "C" fn gyre_compute(nanoseconds: u64) {
     boundary::value(|| {

@@ -1,32 +1,32 @@
-//! Polls that find nothing: after some of them a thread sleeps, and the machine jumps over the time.
+//! Polls without a result: after some of them a thread sleeps, and the machine skips the time.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Polls in a row that find nothing, after which a thread sleeps until something comes.
+/// Consecutive polls without a result, after which a thread sleeps until an event.
 const IDLE_POLLS: u32 = 8;
 
-/// First sleep of a poll that finds nothing, picoseconds. The program may wait for something else.
+/// First sleep of a poll without a result, picoseconds. It is limited, as the program may wait for another event.
 const FIRST_SLEEP_PS: u64 = 1_000_000;
 
-/// How sleeps in a row grow; some are doubled so often at most.
+/// Growth of consecutive sleeps; the numbers limit the doublings.
 #[derive(Clone, Copy)]
 pub enum Growth {
-    /// Not at all.
+    /// No growth.
     None,
-    /// Each eighth one is twice as long: a sleep is at most a quarter of those before it, or the first.
+    /// Every eighth doubles: a sleep is at most a quarter of the sum of those before it, or the first.
     Slow(u32),
-    /// Each is twice as long.
+    /// Each doubles.
     Fast(u32),
 }
 
-/// Counts polls in a row that have found nothing.
+/// Counts consecutive polls without a result.
 #[derive(Default)]
 pub struct IdlePolls {
     idle: AtomicU32,
 }
 
 impl IdlePolls {
-    /// Notes whether a poll has found something.
+    /// Notes whether a poll had a result.
     pub fn note(&self, found: bool) {
         let idle = match found {
             true => 0,
@@ -35,7 +35,7 @@ impl IdlePolls {
         self.idle.store(idle, Ordering::Relaxed);
     }
 
-    /// How long a poll that finds nothing is to sleep at most, picoseconds, by what was noted, if at all.
+    /// Longest sleep of the next poll without a result, picoseconds; `None` if it must not sleep.
     pub fn sleep_ps(&self, growth: Growth) -> Option<u64> {
         let many = self.idle.load(Ordering::Relaxed).checked_sub(IDLE_POLLS)?;
         let doublings = match growth {

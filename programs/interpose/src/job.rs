@@ -4,15 +4,15 @@ use std::sync::OnceLock;
 
 use gyre_remote::{RemotePlatform, TaskDescription};
 
-/// The process is no task of a job.
+/// The process is not a task of a job.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
 pub struct NoJob(String);
 
-/// The job, once the program has asked for it.
+/// The job, once the program has attached to it.
 static JOB: OnceLock<Result<Job, NoJob>> = OnceLock::new();
 
-/// The machine, and what this task is there.
+/// The machine, and this task's place in it.
 pub struct Job {
     /// The driver's platform.
     pub platform: RemotePlatform,

@@ -1,7 +1,7 @@
-//! Calls of the C library for shared memory by name, in place of the C library's own: in a task, names are those of its job.
+//! Named shared memory in place of the C library's: in a task, names belong to its job.
 //!
-//! MPICH names memory by the job's name of the start-up protocol, which is the same for every job so that runs repeat. Two jobs
-//! at a time, or one after another that was killed, would meet in the host's memory.
+//! MPICH names memory by the job's name in the start-up protocol, which is the same for every job so that runs repeat. Without job
+//! names, concurrent jobs, and jobs after a killed one, would share memory of the host.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::os::fd::IntoRawFd as _;

@@ -1,9 +1,9 @@
-//! Memory of the library for data on its way: contiguous, aligned for values of every type.
+//! Memory of the library for data in transit: contiguous, aligned for values of every type.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
-/// There is no memory for so many bytes.
+/// Memory of this many bytes cannot be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no memory for {0} bytes of data")]
 pub struct NoMemory(usize);
@@ -33,7 +33,7 @@ impl Staging {
         Ok(Self { address, layout })
     }
 
-    /// Where it is, for whoever writes it while nobody has its bytes.
+    /// Its address, for writes while its bytes are not borrowed.
     pub fn address(&self) -> *mut u8 {
         self.address.as_ptr()
     }

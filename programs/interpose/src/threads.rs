@@ -1,14 +1,13 @@
 //! Threads of a program are threads of the machine: functions of the C library that start threads, or that wait for other threads,
 //! in place of the C library's own.
 //!
-//! A thread that is started by one that the machine serves is another thread of the task there: it has its own time, and runs
-//! when its turn comes. So one that waits for another, which has no turn meanwhile, would wait for ever: it waits in
-//! simulated time instead. What the waits are for stays the C library's: a mutex is locked by its `trylock`, and the waiter is
-//! woken by who unlocks it. Conditions and barriers have their waiters here alone.
+//! A thread started by one that the machine serves is a further thread of the task: it has its own time, and runs in its turn. A
+//! thread that waited for another in the C library would keep its turn and wait for ever, so it waits in simulated time. The objects
+//! stay the C library's: a mutex is locked by its `trylock`, and its unlock wakes the waiter. Waiters of conditions and barriers are
+//! known only here.
 //!
-//! Before the first such thread, in threads that were started before there was a machine, and outside of a task, all of them are
-//! the C library's. Where there are threads of both kinds, one that the machine serves looks now and then whether
-//! another one has woken it.
+//! Before the first such thread, in threads that were started before there was a machine, and outside of a task, all functions
+//! are the C library's. If there are threads of both kinds, waits of threads that the machine serves are polls.
 
 mod barrier;
 mod condition;
@@ -30,8 +29,7 @@ fn is_simulated() -> bool {
     StartedThread::several() && Job::of_this_thread().is_some()
 }
 
-/// Tries until it succeeds, and waits for what has the address `key` to change between; until `deadline_ps` at most. What
-/// `attempt` answers, or `None` when that has come.
+/// Repeats `attempt` until it succeeds, with waits for `key` between; returns its result, or `None` after `deadline_ps`.
 fn wait_until<T>(
     key: usize,
     deadline_ps: Option<u64>,
@@ -42,7 +40,7 @@ fn wait_until<T>(
             return Some(outcome);
         }
         let waiting = Waiting::begin(key);
-        // It may have changed by a thread that the machine does not serve.
+        // A thread that the machine does not serve may have changed it.
         if let Some(outcome) = attempt() {
             return Some(outcome);
         }

@@ -1,5 +1,4 @@
-//! Barriers of threads. Those that wait in simulated time are counted here, as the C library does not say for how many a
-//! barrier is.
+//! Barriers of threads. Waiters in simulated time are counted here, as the C library does not tell the count of a barrier.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint};
@@ -12,7 +11,7 @@ use super::is_simulated;
 use super::real::real;
 use crate::boundary;
 
-/// For how many threads each barrier is, and how many of them wait, by its address.
+/// Count of each barrier, and its waiting threads, by its address.
 static BARRIERS: Mutex<BTreeMap<usize, (c_uint, c_uint)>> = Mutex::new(BTreeMap::new());
 
 /// Result for one of the threads of a barrier.
@@ -46,7 +45,7 @@ pub unsafe extern "C" fn pthread_barrier_destroy(barrier: *mut pthread_barrier_t
     real!(c"pthread_barrier_destroy", (barrier => *mut pthread_barrier_t) -> c_int)
 }
 
-/// C: `pthread_barrier_wait`. The threads of a barrier are all served by the machine, or none.
+/// C: `pthread_barrier_wait`. The machine must serve all threads of a barrier, or none.
 ///
 /// # Safety
 /// As the C library says.

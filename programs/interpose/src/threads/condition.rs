@@ -1,4 +1,4 @@
-//! Conditions. Those that wait in simulated time wait here alone; others in the C library.
+//! Conditions. Threads in simulated time wait here; others in the C library.
 
 use std::ffi::c_int;
 

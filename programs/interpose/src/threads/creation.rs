@@ -1,4 +1,4 @@
-//! Threads: their beginning, their end, and waiting for that.
+//! Start, end and join of threads.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -18,16 +18,16 @@ use crate::job::Job;
 /// Routine of a thread. It may end by `pthread_exit`, which unwinds.
 type Routine = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
-/// Threads that the machine serves and that nobody has waited for, by their handle.
+/// Threads that the machine serves and that were not joined, by handle.
 static THREADS: Mutex<BTreeMap<pthread_t, Arc<State>>> = Mutex::new(BTreeMap::new());
 
-/// How many of them run.
+/// Number of running ones.
 static RUNNING: AtomicU32 = AtomicU32::new(0);
 
-/// Of a thread.
+/// State of a thread.
 struct State {
     ended: AtomicBool,
-    /// Nobody waits for its end.
+    /// It is not joined.
     detached: AtomicBool,
 }
 
@@ -53,7 +53,7 @@ struct Start {
     argument: *mut c_void,
 }
 
-/// A thread's end, however it comes; not that of its process. What a key's destructor is called for.
+/// Ends a thread, however it ended; called as destructor of a key. Not called at the end of the process.
 unsafe extern "C" fn end(state: *mut c_void) {
     boundary::value(|| {
         // SAFETY: `enter` has given it to this thread.
@@ -83,7 +83,7 @@ fn end_key() -> libc::pthread_key_t {
     })
 }
 
-/// A thread's beginning: it runs when its turn comes.
+/// First function of a thread: it runs in the thread's turn.
 unsafe extern "C-unwind" fn begin(start: *mut c_void) -> *mut c_void {
     // SAFETY: `pthread_create` has made it for this thread.
     let (routine, argument) = unsafe { enter(start.cast()) };
@@ -94,11 +94,11 @@ unsafe extern "C-unwind" fn begin(start: *mut c_void) -> *mut c_void {
 /// Makes this thread one that the machine serves, and waits for its turn.
 ///
 /// # Safety
-/// `start` is a box's, and nobody else's.
+/// `start` comes from a box, and the caller owns it.
 unsafe fn enter(start: *mut Start) -> (Routine, *mut c_void) {
     // SAFETY: what the caller promises.
     let start = unsafe { Box::from_raw(start) };
-    // A thread that waits for the machine must not end there.
+    // A thread must not be cancelled while it waits for the machine.
     // SAFETY: no place for the former state.
     unsafe { pthread_setcancelstate(CANCEL_DISABLE, std::ptr::null_mut()) };
     let Start {
@@ -223,7 +223,7 @@ pub extern "C" fn pthread_cancel(handle: pthread_t) -> c_int {
     real!(c"pthread_cancel", (handle => pthread_t) -> c_int)
 }
 
-/// C: `pthread_exit`. The first thread of a task stays until all others have ended, and the process ends with it.
+/// C: `pthread_exit`. The first thread of a task waits until all others have ended, then ends the process.
 ///
 /// # Safety
 /// As the C library says.

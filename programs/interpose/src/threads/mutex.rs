@@ -19,7 +19,7 @@ pub fn lock(mutex: *mut pthread_mutex_t, deadline_ps: Option<u64>) -> c_int {
     wait_until(mutex.addr(), deadline_ps, attempt).unwrap_or(libc::ETIMEDOUT)
 }
 
-/// Unlocks a mutex, and wakes who waits for it first.
+/// Unlocks a mutex, and wakes its first waiter.
 pub fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
     let result = real!(c"pthread_mutex_unlock", (mutex => *mut pthread_mutex_t) -> c_int);
     waiting::wake(mutex.addr(), 1);

@@ -1,4 +1,4 @@
-//! The C library's own functions behind those of this library.
+//! The C library's own functions, which those of this library call.
 
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// A function of the C library, looked up when it is called first.
 pub struct Real {
     name: &'static CStr,
-    /// Its version, where there is an older one of the same name.
+    /// Its version, if an older one has the same name.
     version: Option<&'static CStr>,
     found: AtomicPtr<c_void>,
 }

@@ -77,7 +77,7 @@ waits! { timed
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_rwlock_unlock(rwlock: *mut pthread_rwlock_t) -> c_int {
     let result = real!(c"pthread_rwlock_unlock", (rwlock => *mut pthread_rwlock_t) -> c_int);
-    // Readers may have it together.
+    // Several readers may hold it.
     waiting::wake(rwlock.addr(), usize::MAX);
     result
 }
