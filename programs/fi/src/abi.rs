@@ -1,4 +1,4 @@
-//! Structures and numbers of libfabric's interface for providers, version 2.5: names and layouts are its facts.
+//! Structures and constants of libfabric's interface for providers, version 2.5.
 
 // Members of structures mean what libfabric's manual pages say of the structure.
 #![allow(missing_docs, reason = "members have libfabric's names and meanings")]
@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_int, c_void};
 /// `FI_VERSION(2, 5)`: what the provider is made for.
 pub const VERSION: u32 = (2 << 16) | 5;
 
-/// An address in an address vector: the place in it.
+/// An address: the index in an address vector.
 pub type Addr = u64;
 
 /// `FI_ADDR_UNSPEC`: any source.
@@ -97,7 +97,7 @@ pub mod errno {
     pub const TRUNCATED: i32 = 265;
 }
 
-/// Classes of what programs have.
+/// Classes of objects.
 pub mod class {
     /// `FI_CLASS_FABRIC`
     pub const FABRIC: usize = 1;
@@ -115,10 +115,10 @@ pub mod class {
     pub const CNTR: usize = 15;
 }
 
-/// A function of a table that the provider has not: [`not_there`].
+/// A function of a table that the provider does not have: [`not_there`].
 pub type NotThere = unsafe extern "C" fn() -> isize;
 
-/// Answers `-FI_ENOSYS`, whatever it is called with: it takes nothing from registers and stack.
+/// Returns `-FI_ENOSYS` for any arguments: it reads none.
 ///
 /// # Safety
 /// None is needed.

@@ -1,4 +1,4 @@
-//! Messages that come: each finds its receive, or is kept until that is posted.
+//! Arrived messages: each is matched to its receive, or kept until that is posted.
 
 use std::sync::{Arc, Weak};
 
@@ -17,7 +17,7 @@ use crate::port::Port;
 
 type Received = Receive<RemotePlatform>;
 
-/// Sets what messages of each kind and protocol do when they come.
+/// Sets the dispatches of each kind and protocol.
 ///
 /// # Errors
 /// Errors of the driver.
@@ -68,7 +68,7 @@ fn arrive(
     }
 }
 
-/// Lets a message that comes in several packets come to where it goes.
+/// Receives a message of several packets into its destination.
 fn land(
     port: &Arc<Port>,
     kind: Kind,
@@ -82,7 +82,7 @@ fn land(
     })
 }
 
-/// Where a message goes, by memory of ours if it does not fit there in one piece, and what ends it.
+/// Buffer of a message, staged if its destination is not one piece that fits, and the callback that ends it.
 fn into(
     port: &Arc<Port>,
     kind: Kind,
@@ -111,7 +111,7 @@ fn into(
     Ok((range, done))
 }
 
-/// Memory of ours for a message.
+/// Staging memory for a message.
 fn stage(port: &Port, bytes: usize) -> Result<(Staging, BufferRange<RemoteBuffer>), Error> {
     port.platform().charge(Op::Allocate, 1);
     let staging = Staging::zeroed(bytes).map_err(|_| Error::HeldMemory {
@@ -123,7 +123,7 @@ fn stage(port: &Port, bytes: usize) -> Result<(Staging, BufferRange<RemoteBuffer
     Ok((staging, range))
 }
 
-/// Memory of the process for the DMA engine.
+/// Registers memory of the process with the DMA engine.
 pub fn map(
     port: &Port,
     address: *mut u8,
@@ -137,7 +137,7 @@ pub fn map(
     Ok(BufferRange::whole(buffer?))
 }
 
-/// Holds a message that comes in several packets and has no receive.
+/// Holds a message of several packets without a receive.
 fn hold(port: &Arc<Port>, kind: Kind, message: Envelope) -> Result<Received, Error> {
     let (staging, into) = stage(port, message.length)?;
     let number = port.matchers[kind as usize]
@@ -164,7 +164,7 @@ fn hold(port: &Arc<Port>, kind: Kind, message: Envelope) -> Result<Received, Err
     })
 }
 
-/// Leaves the data of a message without a receive where it is.
+/// Leaves the data of a message without a receive at its origin.
 fn defer(port: &Arc<Port>, kind: Kind, message: Envelope) -> Received {
     let port = Arc::clone(port);
     Receive::Deferred(Box::new(move |_, deferred| {
@@ -174,7 +174,7 @@ fn defer(port: &Arc<Port>, kind: Kind, message: Envelope) -> Received {
     }))
 }
 
-/// Gives a message that was kept to its receive.
+/// Gives a kept message to its receive.
 pub fn give(port: &Arc<Port>, kind: Kind, (landing, message, body): Kept) {
     match body {
         Body::Here(data) => deliver(port, kind, landing, &message, &data),
@@ -186,7 +186,7 @@ pub fn give(port: &Arc<Port>, kind: Kind, (landing, message, body): Kept) {
             let begun = into(port, kind, landing, message)
                 .and_then(|(into, done)| deferred.receive(into, Routing::default(), Some(done)));
             if let Err(error) = begun {
-                // The endpoint is closing: nobody reads its queue.
+                // The endpoint is closing, and its queue is not read any more.
                 eprintln!("libgyre-fi: {error}");
             }
         }
@@ -197,7 +197,7 @@ pub fn give(port: &Arc<Port>, kind: Kind, (landing, message, body): Kept) {
     }
 }
 
-/// Copies a message to where it goes.
+/// Copies a message to its destination.
 fn deliver(port: &Port, kind: Kind, landing: Landing, message: &Envelope, data: &[u8]) {
     // SAFETY: the program leaves the memory of a receive alone until it has ended.
     let filled = unsafe { landing.fill(data) };
@@ -205,7 +205,7 @@ fn deliver(port: &Port, kind: Kind, landing: Landing, message: &Envelope, data: 
     finish(port, kind, landing, message, Ok(filled));
 }
 
-/// Tells the program that a receive has ended.
+/// Reports the end of a receive to the program.
 fn finish(
     port: &Port,
     kind: Kind,

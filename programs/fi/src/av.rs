@@ -1,4 +1,4 @@
-//! Address vectors. An address is 8 bytes, as [`Name`] has them; in a vector it is the place where it stands.
+//! Address vectors. The name of an endpoint has 8 bytes ([`Name`]); its address is its index in a vector.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void};
@@ -20,7 +20,7 @@ impl Name {
     /// Bytes of a name.
     pub const BYTES: usize = 8;
 
-    /// The name as bytes.
+    /// Encodes the name.
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[..4].copy_from_slice(&self.0.0.to_le_bytes());
@@ -28,14 +28,14 @@ impl Name {
         bytes
     }
 
-    /// The name that bytes are.
+    /// Decodes a name.
     pub fn decode(bytes: [u8; Self::BYTES]) -> Self {
         let [a, b, c, d, context, ..] = bytes;
         Self(TaskId(u32::from_le_bytes([a, b, c, d])), context)
     }
 }
 
-/// Addresses, by place.
+/// Names by index.
 #[derive(Default)]
 struct Places {
     names: Vec<Option<Source>>,
@@ -70,13 +70,13 @@ impl AddressVector {
         }
     }
 
-    /// Task and context at a place.
+    /// Task and context at an index.
     pub fn name(&self, place: Addr) -> Option<Source> {
         let place = usize::try_from(place).ok()?;
         self.places.lock().names.get(place).copied().flatten()
     }
 
-    /// Where an endpoint stands, [`ADDR_UNSPEC`] if nowhere.
+    /// Index of an endpoint, [`ADDR_UNSPEC`] if it has none.
     pub fn place(&self, name: Source) -> Addr {
         let places = self.places.lock();
         places.by_name.get(&name).copied().unwrap_or(ADDR_UNSPEC)
@@ -110,7 +110,7 @@ static AV_OPS: AvOps = AvOps {
     set_user_id: not_there,
 };
 
-/// `fi_av_open`. Vectors that processes share by name are not there.
+/// `fi_av_open`. Named vectors, which processes share, are refused.
 ///
 /// # Safety
 /// As libfabric says.
@@ -135,10 +135,10 @@ pub unsafe extern "C" fn open(
     }
 }
 
-/// The addresses behind a pointer that the program passes.
+/// The address vector of a pointer from the program.
 ///
 /// # Safety
-/// It is null or what [`open`] has made, and lasts.
+/// The pointer is null or from [`open`], and stays valid.
 pub unsafe fn of(fid: *mut Fid) -> Result<Arc<AddressVector>, Refusal> {
     // SAFETY: what the caller promises.
     let vector = unsafe { object::of::<Vector>(fid)? };
@@ -198,10 +198,10 @@ unsafe extern "C" fn remove(
     })
 }
 
-/// Writes as much of a name as there is room for, and how long it is.
+/// Writes the part of a name that fits, and its length.
 ///
 /// # Safety
-/// `room` says how many bytes there is room for at `into`.
+/// `into` has space for `room` bytes.
 pub unsafe fn write_name(name: &Name, into: *mut c_void, room: *mut usize) -> Result<(), Refusal> {
     if room.is_null() {
         return Err(Refusal::INVALID);

@@ -2,14 +2,14 @@
 
 use gyre_driver::Error;
 
-/// Why a function refuses: libfabric's number of the error.
+/// Refusal of a function: libfabric's error number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal(pub i32);
 
 impl Refusal {
-    /// A wrong argument.
+    /// Invalid argument.
     pub const INVALID: Self = Self(libc::EINVAL);
-    /// Nothing is there now.
+    /// Nothing is available now.
     pub const AGAIN: Self = Self(libc::EAGAIN);
 }
 
@@ -48,7 +48,7 @@ pub fn count(body: impl FnOnce() -> Result<usize, Refusal>) -> isize {
     }
 }
 
-/// The same for one that returns 0.
+/// Runs the body of a function that returns 0 as a count, or a negative error.
 pub fn size(body: impl FnOnce() -> Result<(), Refusal>) -> isize {
     count(|| body().map(|()| 0))
 }

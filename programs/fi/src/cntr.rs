@@ -9,7 +9,7 @@ use crate::boundary::{self, Refusal};
 use crate::object::{self, Object};
 use crate::progress::Served;
 
-/// Counts operations that have ended.
+/// A counter of ended operations.
 #[derive(Default)]
 pub struct Counter {
     good: AtomicU64,
@@ -32,7 +32,7 @@ impl Counter {
         Ok(good())
     }
 
-    /// Makes progress until it has come to `threshold`.
+    /// Makes progress until it has reached `threshold`.
     fn wait(&self, threshold: u64, timeout: c_int) -> Result<(), Refusal> {
         let failed = self.failed.load(Ordering::Relaxed);
         let limit = self.served.limit(timeout);
@@ -94,10 +94,10 @@ pub unsafe extern "C" fn open(
     }
 }
 
-/// The counter behind a pointer that the program passes.
+/// The counter of a pointer from the program.
 ///
 /// # Safety
-/// It is null or what [`open`] has made, and lasts.
+/// The pointer is null or from [`open`], and stays valid.
 pub unsafe fn of(fid: *mut Fid) -> Result<Arc<Counter>, Refusal> {
     // SAFETY: what the caller promises.
     let counter = unsafe { object::of::<FidCntr>(fid)? };

@@ -22,7 +22,7 @@ pub struct Completion {
     pub flags: u64,
     /// Bytes received.
     pub len: usize,
-    /// Where they are, an address.
+    /// Their address.
     pub buf: usize,
     /// Remote CQ data of the sender.
     pub data: u64,
@@ -30,7 +30,7 @@ pub struct Completion {
     pub tag: u64,
     /// Sender.
     pub source: Addr,
-    /// Number of the error, and bytes that found no room.
+    /// Error number, and bytes that did not fit.
     pub error: Option<(i32, usize)>,
 }
 
@@ -49,7 +49,7 @@ impl Completion {
         }
     }
 
-    /// The same with an error.
+    /// Adds an error.
     pub fn failed(self, error: i32) -> Self {
         Self {
             error: Some((error, 0)),
@@ -70,12 +70,12 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Adds what an operation has ended with.
+    /// Adds a completion.
     pub fn add(&self, completion: Completion) {
         self.entries.lock().push_back(completion);
     }
 
-    /// Takes up to `most` entries that are no errors.
+    /// Takes up to `most` entries without errors.
     ///
     /// # Errors
     /// `FI_EAVAIL` when an error is first, `FI_EAGAIN` when there is nothing.
@@ -148,10 +148,10 @@ pub unsafe extern "C" fn open(
     }
 }
 
-/// The queue behind a pointer that the program passes.
+/// The queue of a pointer from the program.
 ///
 /// # Safety
-/// It is null or what [`open`] has made, and lasts.
+/// The pointer is null or from [`open`], and stays valid.
 pub unsafe fn of(fid: *mut Fid) -> Result<Arc<Queue>, Refusal> {
     // SAFETY: what the caller promises.
     let queue = unsafe { object::of::<FidCq>(fid)? };
@@ -235,7 +235,7 @@ unsafe extern "C" fn readerr(fid: *mut Fid, into: *mut CqErrEntry, _flags: u64) 
     })
 }
 
-/// Reads, and makes progress until there is something. A limit in milliseconds is in simulated time.
+/// Reads entries; makes progress until there is one. The limit, in milliseconds, is in simulated time.
 unsafe extern "C" fn sread(
     fid: *mut Fid,
     into: *mut c_void,

@@ -1,4 +1,4 @@
-//! Where a message goes: pieces of the program's memory.
+//! Destinations of messages: pieces of the program's memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,12 +12,12 @@ pub struct Piece {
     pub bytes: usize,
 }
 
-/// A buffer that takes one message after the other.
+/// A buffer for several messages.
 #[derive(Debug, Default)]
 pub struct Multi {
-    /// Messages that are on their way into it.
+    /// Messages in transit into it.
     under_way: AtomicUsize,
-    /// It takes no more.
+    /// It takes no further messages.
     full: AtomicBool,
 }
 
@@ -59,7 +59,7 @@ impl Landing {
         self.pieces.first().map_or(0, |piece| piece.address)
     }
 
-    /// Where a message of so many bytes goes in one piece, if it does.
+    /// Address for a message of this many bytes, if it fits in one piece.
     pub fn direct(&self, bytes: usize) -> Option<*mut u8> {
         match self.pieces.as_slice() {
             [piece] if piece.bytes >= bytes => Some(piece.address as *mut u8),
@@ -67,10 +67,10 @@ impl Landing {
         }
     }
 
-    /// Copies a message there, as far as there is room for it: so many bytes.
+    /// Copies the part of a message that fits; returns its bytes.
     ///
     /// # Safety
-    /// The pieces are the program's memory, and nobody uses it.
+    /// The pieces are the program's memory, which is not in use.
     pub unsafe fn fill(&self, mut message: &[u8]) -> usize {
         let mut filled = 0;
         for piece in &self.pieces {
@@ -85,7 +85,7 @@ impl Landing {
         filled
     }
 
-    /// The message is there. Whether it was the last one of a multi-receive buffer.
+    /// Notes that the message is in place; returns whether it was the last one of a multi-receive buffer.
     pub fn ends(&self) -> bool {
         self.multi.as_ref().is_some_and(|multi| {
             let others = multi.under_way.fetch_sub(1, Ordering::Relaxed) - 1;
@@ -99,7 +99,7 @@ impl Landing {
 pub enum Buffer {
     /// One message.
     One(Vec<Piece>),
-    /// One after the other.
+    /// Several messages.
     Many {
         /// Unused rest.
         left: Piece,

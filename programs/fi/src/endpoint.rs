@@ -94,7 +94,7 @@ unsafe impl Object for FidEp {
         if port.collectives.get().is_some() {
             mpi::communicator::close(&port.context)?;
         }
-        // Messages that nobody has received are refused.
+        // Messages without a receive are refused.
         for matcher in &port.matchers {
             *matcher.lock() = Default::default();
         }
@@ -195,7 +195,7 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, _argument: *mut c_vo
         arrival::attach(port)?;
         if port.context.query().endpoint.context_offset() == 0 {
             let collectives = Collectives::attach(&port.context, COLLECTIVES)?;
-            // It was enabled just now.
+            // It has just been enabled.
             let _ = port.collectives.set(collectives);
             mpi::communicator::serve(port);
         }

@@ -25,7 +25,7 @@ static PROVIDER: Shared = Shared(UnsafeCell::new(Provider {
     cleanup,
 }));
 
-/// C: what libfabric asks a library for.
+/// C: entry point of a provider's library.
 #[unsafe(no_mangle)]
 pub extern "C" fn fi_prov_ini() -> *mut c_void {
     PROVIDER.0.get().cast()

@@ -1,4 +1,4 @@
-//! Domains and endpoints behind the pointers that programs hold.
+//! Domains and endpoints of pointers that programs hold.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -42,10 +42,10 @@ pub struct FidEp {
     pub bindings: Mutex<Bindings>,
 }
 
-/// The endpoint behind a pointer that the program passes.
+/// The endpoint of a pointer from the program.
 ///
 /// # Safety
-/// It is null or what `fi_endpoint` has made, and lasts.
+/// The pointer is null or from `fi_endpoint`, and stays valid.
 pub unsafe fn port(fid: *mut Fid) -> Result<Arc<Port>, Refusal> {
     // SAFETY: what the caller promises.
     let endpoint = unsafe { object::of::<FidEp>(fid)? };

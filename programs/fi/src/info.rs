@@ -13,7 +13,7 @@ use crate::boundary::{self, Refusal};
 use crate::send::INJECT;
 use crate::send_data::MOST_PIECES;
 
-/// Name of the provider, as text of C.
+/// Name of the provider, as C text.
 pub const NAME: &std::ffi::CStr = c"gyre";
 
 /// Capabilities.
@@ -35,11 +35,11 @@ pub const CAPS: u64 = flags::MSG
 /// Modes of memory registration.
 const MR_MODE: c_int = MR_VIRT_ADDR | MR_ALLOCATED | MR_PROV_KEY;
 
-/// Capabilities that registrations are for: messages need none.
+/// Capabilities that need registrations: messages need none.
 const ONE_SIDED: u64 =
     flags::RMA | flags::READ | flags::WRITE | flags::REMOTE_READ | flags::REMOTE_WRITE;
 
-/// Operations under way at once, as far as programs are to count with: the driver itself has no limit.
+/// Pending operations reported to programs; the driver has no limit.
 const QUEUE: usize = 1024;
 
 /// Longest message, bytes: lengths have 32 bits in the driver.
@@ -68,7 +68,7 @@ const fn mr_mode(caps: u64) -> c_int {
     }
 }
 
-/// Whether the hints ask for nothing that the provider does not have.
+/// Whether the provider satisfies the hints.
 ///
 /// # Safety
 /// `hints` and what it points to is as libfabric says.

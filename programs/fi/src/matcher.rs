@@ -188,7 +188,7 @@ impl Matcher {
         self.table.posted().any(one)
     }
 
-    /// Takes back the last waiting receive with this context.
+    /// Cancels the last waiting receive with this context.
     pub fn cancel(&mut self, context: usize) -> Option<Posted> {
         self.table.cancel(context as u64).1
     }

@@ -1,11 +1,11 @@
-//! Messages on the machine: by which dispatches they come, and what their headers say.
+//! Messages on the machine: their dispatches and headers.
 
 use gyre_driver::Arrival;
 
 use crate::abi::flags;
 use crate::matcher::Envelope;
 
-/// Kinds of messages, which find receives of the same kind alone.
+/// Kinds of messages; each matches receives of its own kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Matched by source.
@@ -19,7 +19,7 @@ pub enum Kind {
 pub enum Protocol {
     /// With the message.
     Eager = 0,
-    /// When the message has found its receive.
+    /// When the message has been matched.
     Rendezvous = 1,
 }
 
@@ -38,7 +38,7 @@ impl Kind {
     }
 }
 
-/// Whether something is given along, in the communication context of the envelope.
+/// Communication context of an envelope with remote CQ data.
 const WITH_DATA: u8 = 1;
 
 /// Header of a message: its tag and remote CQ data.
@@ -53,7 +53,7 @@ impl Header {
     /// Bytes of a header.
     pub const BYTES: usize = 16;
 
-    /// As bytes, and as communication context.
+    /// Encodes it as bytes and communication context.
     pub fn encode(&self) -> ([u8; Self::BYTES], u8) {
         let mut bytes = [0; Self::BYTES];
         bytes[..8].copy_from_slice(&self.tag.to_le_bytes());

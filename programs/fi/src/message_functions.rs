@@ -134,7 +134,7 @@ impl Call {
     }
 }
 
-/// The call that a message describes, and its memory.
+/// Decodes a message: its call and its memory.
 ///
 /// # Safety
 /// `message` is null or a message.
@@ -149,7 +149,7 @@ unsafe fn untagged(message: *const Msg, asked: u64) -> Option<(Call, Memory)> {
     Some((call, Memory::Vector(message.msg_iov, message.iov_count)))
 }
 
-/// The same for a tagged message.
+/// Decodes a tagged message.
 ///
 /// # Safety
 /// `message` is null or a message.
@@ -172,7 +172,7 @@ macro_rules! functions {
             unsafe { $call.$end(fid, $memory) }
         }
     )*};
-    // Those that take a message.
+    // Functions that take a message.
     (messages $($name:ident($message:ty) $end:ident by $decode:ident;)*) => {$(
         unsafe extern "C" fn $name(fid: *mut Fid, message: *const $message, asked: u64) -> isize {
             // SAFETY: the program passes an endpoint, and a message or null.

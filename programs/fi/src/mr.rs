@@ -1,4 +1,4 @@
-//! Registrations of memory: numbers, since the DMA engine reaches all that the process has.
+//! Registrations of memory: numbers, as the DMA engine reaches all memory of the process.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,12 +55,12 @@ unsafe extern "C" fn register(
     }
 }
 
-/// To an endpoint, which needs it not.
+/// `fi_bind` to an endpoint, which has no effect.
 unsafe extern "C" fn bind(_: *mut Fid, _: *mut Fid, _: u64) -> c_int {
     0
 }
 
-/// `fi_mr_enable`, after which nothing is different.
+/// `fi_mr_enable`, which has no effect.
 unsafe extern "C" fn control(_: *mut Fid, command: c_int, _: *mut c_void) -> c_int {
     match command {
         crate::abi::ENABLE => 0,

@@ -18,7 +18,7 @@ pub struct Node {
     /// The job.
     pub job: &'static Job,
     client: Mutex<Option<Client<RemotePlatform>>>,
-    /// Whether an endpoint has each of the contexts.
+    /// For each context whether an endpoint has it.
     taken: Mutex<Vec<bool>>,
 }
 
@@ -45,7 +45,7 @@ impl Node {
         Ok(node)
     }
 
-    /// A context that no endpoint has.
+    /// Takes a free context.
     ///
     /// # Errors
     /// `FI_ENOSPC` when endpoints have all.
@@ -61,7 +61,7 @@ impl Node {
         Ok(context)
     }
 
-    /// A geometry that knows the network.
+    /// Gives a geometry the network's routes.
     ///
     /// # Errors
     /// Errors of the driver.
@@ -71,7 +71,7 @@ impl Node {
         geometry.on_network(client).map_err(Refusal::from)
     }
 
-    /// Gives a context back when what it has begun is done.
+    /// Frees a context after its operations have ended.
     ///
     /// # Errors
     /// Errors of the driver.
@@ -91,7 +91,7 @@ impl Drop for Node {
         {
             eprintln!("libgyre-fi: {error}");
         }
-        // The machine gets to know it: the process may end now.
+        // Informs the machine, as the process may end now.
         self.job.platform.flush();
     }
 }

@@ -1,14 +1,14 @@
-//! Objects that programs hold: how they are made, found behind their pointers, and closed.
+//! Objects that programs hold by pointer: creation, lookup and close.
 
 use std::ffi::{c_int, c_void};
 
 use crate::abi::{Fid, Ops, not_there};
 use crate::boundary::{self, Refusal};
 
-/// `fi_bind`: object, what is bound to it, flags.
+/// `fi_bind`: object, bound object, flags.
 pub type BindFn = unsafe extern "C" fn(*mut Fid, *mut Fid, u64) -> c_int;
 
-/// `fi_control`: object, command, its argument.
+/// `fi_control`: object, command, argument.
 pub type ControlFn = unsafe extern "C" fn(*mut Fid, c_int, *mut c_void) -> c_int;
 
 /// An object that programs hold by the address of its `fid`.
@@ -45,7 +45,7 @@ pub unsafe trait Object: Sized + 'static {
     }
 }
 
-/// Answers a function that opens an object: `make` makes it of its `fid`.
+/// Body of a function that opens an object: `make` makes it from its `fid`.
 ///
 /// # Safety
 /// `into` is null or a place for a pointer.
@@ -69,13 +69,13 @@ pub unsafe fn open<T: Object>(
     })
 }
 
-/// The object behind a pointer that the program passes.
+/// The object of a pointer from the program.
 ///
 /// # Errors
 /// `FI_EINVAL` for null.
 ///
 /// # Safety
-/// It is null or what [`open`] has made of this type, and lasts.
+/// The pointer is null or from [`open`] with this type, and stays valid.
 pub unsafe fn of<'a, T: Object>(fid: *mut Fid) -> Result<&'a T, Refusal> {
     // SAFETY: what the caller promises.
     unsafe { fid.cast::<T>().as_ref() }.ok_or(Refusal::INVALID)
@@ -90,12 +90,12 @@ unsafe extern "C" fn close<T: Object>(fid: *mut Fid) -> c_int {
     })
 }
 
-/// `fi_bind` of what takes none.
+/// `fi_bind` of objects that take none.
 unsafe extern "C" fn no_bind(_: *mut Fid, _: *mut Fid, _: u64) -> c_int {
     -libc::ENOSYS
 }
 
-/// `fi_control` of what knows no command.
+/// `fi_control` of objects without commands.
 unsafe extern "C" fn no_control(_: *mut Fid, _: c_int, _: *mut c_void) -> c_int {
     -libc::ENOSYS
 }

@@ -1,4 +1,4 @@
-//! An endpoint as its callbacks and its queues see it.
+//! State of an endpoint for its callbacks and queues.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,15 +18,15 @@ use crate::matcher::{Matcher, Source};
 use crate::node::Node;
 use crate::progress::Progress;
 
-/// How often sleeps are doubled; never for several endpoints, of which one wakes the thread.
+/// Limit of doublings of sleeps; none for several endpoints, of which only one wakes the thread.
 const DOUBLINGS: u32 = 6;
 
-/// Where operations of a kind end.
+/// Completion queue and counter of a kind of operation.
 #[derive(Clone, Default)]
 pub struct Bound {
     /// The completion queue.
     pub queue: Option<Arc<Queue>>,
-    /// Whether only operations that ask for it get there.
+    /// Whether only operations that ask for it are reported there.
     pub selective: bool,
     /// The counter.
     pub counter: Option<Arc<Counter>>,
@@ -55,13 +55,13 @@ pub struct Port {
     pub context: Context<RemotePlatform>,
     /// Objects that it is bound to, once it is enabled.
     pub bindings: OnceLock<Bindings>,
-    /// Flags of operations that are given none.
+    /// Default flags of sends and one-sided operations.
     pub send_flags: u64,
-    /// The same of receives.
+    /// Default flags of receives.
     pub receive_flags: u64,
     /// Receives and messages, untagged and tagged.
     pub matchers: [Mutex<Matcher>; 2],
-    /// Room below which a multi-receive buffer takes no more, bytes.
+    /// Free bytes below which a multi-receive buffer takes no more messages.
     pub least_room: AtomicUsize,
     /// The driver's collectives, on context 0.
     pub collectives: OnceLock<Collectives<RemotePlatform>>,
@@ -89,7 +89,7 @@ impl Port {
         &self.node.job.platform
     }
 
-    /// Room below which a multi-receive buffer takes no more, bytes.
+    /// Free bytes below which a multi-receive buffer takes no more messages.
     pub fn least_room(&self) -> usize {
         self.least_room.load(Ordering::Relaxed)
     }
@@ -103,7 +103,7 @@ impl Port {
         bound.ok_or(Refusal(crate::abi::errno::BAD_STATE))
     }
 
-    /// The endpoint at a place of the address vector.
+    /// The endpoint at an index of the address vector.
     ///
     /// # Errors
     /// `FI_EINVAL` where there is none.
@@ -115,7 +115,7 @@ impl Port {
         Ok(self.context.endpoint(task, context)?)
     }
 
-    /// The same for a receive, where it may be any.
+    /// Source of a receive at an index, or any.
     pub fn source(&self, place: Addr) -> Result<Option<Source>, Refusal> {
         if place == ADDR_UNSPEC {
             return Ok(None);
@@ -125,7 +125,7 @@ impl Port {
         name.map(Some).ok_or(Refusal::INVALID)
     }
 
-    /// Where an endpoint stands in the address vector.
+    /// Index of an endpoint in the address vector.
     pub fn place(&self, source: Source) -> Addr {
         let addresses = self
             .bindings
@@ -134,7 +134,7 @@ impl Port {
         addresses.map_or(ADDR_UNSPEC, |addresses| addresses.place(source))
     }
 
-    /// Tells the program that an operation has ended, if it wants to know: `wants` says so for an operation with flags.
+    /// Reports the end of an operation to the program if it wants that, which `wants` says for an operation with flags.
     pub fn complete(&self, bound: &Bound, wants: bool, completion: Completion) {
         if let Some(counter) = &bound.counter {
             counter.count(completion.error.is_none());
@@ -145,19 +145,19 @@ impl Port {
         }
     }
 
-    /// The same for a receive.
+    /// Reports the end of a receive.
     pub fn received(&self, wants: bool, completion: Completion) {
         if let Some(bound) = self.bindings.get() {
             self.complete(&bound.receives, wants, completion);
         }
     }
 
-    /// Whether a receive waits for a message, or something that was begun has not ended.
+    /// Whether a receive waits for a message, or an operation has not ended.
     fn expects(&self) -> bool {
         !self.context.is_at_rest() || self.matchers.iter().any(|one| one.lock().expects())
     }
 
-    /// Charges a copy of so many bytes.
+    /// Charges a copy of this many bytes.
     pub fn charge_copy(&self, bytes: usize) {
         let chunks = bytes.div_ceil(COPY_CHUNK) as u64;
         self.platform().charge(Op::CopyChunk, chunks);
@@ -188,7 +188,7 @@ impl Progress for Port {
         });
         self.idle_polls.note(false);
         if let Some(longest_ps) = sleep {
-            // MPICH may work on what never leaves the process: a poll in vain is one that waits for the network.
+            // MPICH may be busy within the process: only polls that wait for the network count.
             let now_ps = match self.expects() {
                 true => self.now_ps(),
                 false => self.platform().clock_ps(),

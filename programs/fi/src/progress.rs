@@ -1,4 +1,4 @@
-//! Progress: what comes is taken by who reads a queue or a counter.
+//! Progress: reads of a queue or a counter take arrived messages.
 
 use std::sync::{Arc, Weak};
 
@@ -6,16 +6,15 @@ use parking_lot::Mutex;
 
 use crate::boundary::Refusal;
 
-/// Something that makes progress.
+/// An object that makes progress.
 pub trait Progress: Send + Sync {
-    /// Looks for something so often at most; whether nothing was found.
+    /// Polls at most this often; returns whether nothing was found.
     ///
     /// # Errors
     /// Errors of the driver.
     fn advance(&self, looks: usize) -> Result<bool, Refusal>;
 
-    /// Counts a poll that has found nothing, and sleeps when there were many: longer and longer if it is the only endpoint
-    /// that the thread waits for.
+    /// Counts a poll without a result, and sleeps after many; sleeps grow if the thread waits for this endpoint only.
     ///
     /// # Errors
     /// Errors of the driver.
@@ -33,7 +32,7 @@ const MILLISECOND_PS: u64 = 1_000_000_000;
 pub struct Served(Mutex<Vec<Weak<dyn Progress>>>);
 
 impl Served {
-    /// Adds one, if it is not there.
+    /// Adds an endpoint, if it is missing.
     pub fn add(&self, one: Weak<dyn Progress>) {
         let mut all = self.0.lock();
         all.retain(|known| known.strong_count() > 0);
@@ -42,7 +41,7 @@ impl Served {
         }
     }
 
-    /// Makes progress for all; when nothing has come and `has_come` says the same, the thread sleeps a while.
+    /// Makes progress for all; if nothing was found and `has_come` is false, the thread sleeps.
     ///
     /// # Errors
     /// Errors of the driver.
@@ -61,7 +60,7 @@ impl Served {
         Ok(())
     }
 
-    /// A clock for a wait of so many milliseconds of simulated time; without limit for a negative number.
+    /// Limit of a wait, milliseconds of simulated time; none for a negative number.
     pub fn limit(&self, milliseconds: i32) -> Limit {
         let clock = self.0.lock().iter().find_map(Weak::upgrade);
         let milliseconds = u64::try_from(milliseconds).ok();
@@ -73,14 +72,14 @@ impl Served {
     }
 }
 
-/// How long a thread waits.
+/// Limit of a wait.
 pub struct Limit {
     clock: Option<Arc<dyn Progress>>,
     end_ps: Option<u64>,
 }
 
 impl Limit {
-    /// Whether it has waited so long, or waits for what never comes.
+    /// Whether the limit is reached, or the event can never happen.
     pub fn is_over(&self) -> bool {
         let over = |clock: &Arc<dyn Progress>| self.end_ps.is_some_and(|end| clock.now_ps() >= end);
         self.clock.as_ref().is_none_or(over)

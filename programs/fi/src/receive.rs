@@ -18,13 +18,13 @@ use gyre_driver::Platform as _;
 pub struct Receive {
     /// Kind of the messages.
     pub kind: Kind,
-    /// From whom.
+    /// Source.
     pub from: Addr,
     /// The tag.
     pub tag: u64,
-    /// Bits of it that may be anything.
+    /// Bits of the tag that are ignored.
     pub ignore: u64,
-    /// Where the message goes.
+    /// Destination.
     pub pieces: Vec<Piece>,
     /// Context of the operation, an address.
     pub context: usize,
@@ -40,7 +40,7 @@ impl Receive {
     /// nothing.
     ///
     /// # Safety
-    /// The pieces are the program's memory, which it leaves alone until the operation has ended.
+    /// The pieces are memory that the program does not touch until the operation has ended.
     pub unsafe fn start(self, port: &Arc<Port>) -> Result<(), Refusal> {
         let pattern = Pattern {
             source: port.source(self.from)?,
@@ -102,7 +102,7 @@ impl Receive {
         Ok(())
     }
 
-    /// Looks for a message; what it finds is a completion, also that there is none.
+    /// Looks for a message; the result is a completion, also if there is none.
     fn probe(self, port: &Arc<Port>, pattern: Pattern) -> Result<(), Refusal> {
         let (attempts, found) = self.matcher(port).probe(&pattern);
         port.charge_matching(attempts, false);
@@ -128,7 +128,7 @@ impl Receive {
     }
 }
 
-/// Does without a message.
+/// Discards a message.
 fn discard(body: Body) {
     if let Body::AtOrigin(deferred) = body
         && let Err(error) = deferred.discard()
@@ -137,7 +137,7 @@ fn discard(body: Body) {
     }
 }
 
-/// Takes back the last receive with this context that waits.
+/// Cancels the last waiting receive with this context.
 ///
 /// # Errors
 /// `FI_ENOENT` when there is none: it has its message.

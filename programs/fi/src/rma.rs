@@ -39,9 +39,9 @@ struct Transfer {
     writes: bool,
     /// Owner of the memory.
     peer: Addr,
-    /// Here.
+    /// Local pieces.
     local: Vec<Piece>,
-    /// There, by virtual address.
+    /// Remote pieces, by virtual address.
     remote: Vec<(u64, usize)>,
     /// Context of the operation, an address.
     context: usize,
@@ -62,7 +62,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// One has ended.
+    /// Notes the end of one.
     fn end(&self, outcome: Result<(), gyre_driver::Error>) {
         if let Err(error) = outcome {
             eprintln!("libgyre-fi: {error}");
@@ -125,7 +125,7 @@ impl Transfer {
         }
         let endpoint = port.peer(self.peer)?;
         let parts = common(&self.local, &self.remote);
-        // What can be refused is refused before anything has begun.
+        // Refusals come before the first transfer begins.
         let mut ready = Vec::with_capacity(parts.len());
         for (piece, address) in parts {
             let remote = remote(port, endpoint.task(), address, piece.bytes)?;
@@ -165,7 +165,7 @@ impl Transfer {
     }
 }
 
-/// Where bytes from a virtual address of another task on are for its node's hardware.
+/// Hardware address of bytes at a virtual address of another task.
 fn remote(port: &Port, task: TaskId, address: u64, bytes: usize) -> Result<RemoteAddress, Refusal> {
     let address = usize::try_from(address).map_err(|_| Refusal::INVALID)?;
     let offset = offset_of(address, bytes).ok_or(Refusal(libc::EFAULT))?;
@@ -173,8 +173,8 @@ fn remote(port: &Port, task: TaskId, address: u64, bytes: usize) -> Result<Remot
     Ok(RemoteAddress { slot, offset })
 }
 
-/// The functions that move memory here to or from one place there: arguments after the endpoint, then the direction and the
-/// memory.
+/// The functions that transfer between local memory and one remote place: arguments after the endpoint, then the direction and
+/// the local memory.
 macro_rules! functions {
     ($($name:ident($($argument:ident: $type:ty),*) writes $writes:literal, $memory:expr;)*) => {$(
         unsafe extern "C" fn $name(
@@ -198,7 +198,7 @@ functions! {
     writev(from: *const Iovec, _desc: *mut *mut c_void, count: usize) writes true, Memory::Vector(from, count);
 }
 
-/// Starts a transfer of memory here from or to one place there.
+/// Starts a transfer between local memory and one remote place.
 ///
 /// # Safety
 /// As libfabric says.
@@ -272,7 +272,7 @@ unsafe fn with_message(fid: *mut Fid, writes: bool, message: *const MsgRma, aske
     })
 }
 
-/// A copy of what the program may change at once.
+/// Copies data that the program may change at once.
 ///
 /// # Safety
 /// The pieces are the program's memory.

@@ -15,14 +15,14 @@ use crate::message::{Header, Kind, Protocol};
 use crate::port::{Port, wants_completion};
 use crate::send_data::{copy, staged, total};
 
-/// Longest message that goes at once, bytes: with its header in one packet.
+/// Longest message that is sent at once, bytes: with its header in one packet.
 pub const INJECT: usize = SendImmediate::MAX_HEADED - Header::BYTES;
 
 /// A message to be sent.
 pub struct Send {
     /// Its kind.
     pub kind: Kind,
-    /// To whom.
+    /// Destination.
     pub to: Addr,
     /// Its tag.
     pub tag: u64,
@@ -43,7 +43,7 @@ impl Send {
     /// `FI_EINVAL` for a destination that is none; what the driver refuses.
     ///
     /// # Safety
-    /// The pieces are the program's memory, which it leaves alone until the operation has ended.
+    /// The pieces are memory that the program does not touch until the operation has ended.
     pub unsafe fn start(self, port: &Arc<Port>) -> Result<(), Refusal> {
         let bytes = total(&self.pieces);
         let injects = self.flags & flags::INJECT != 0;
@@ -58,7 +58,7 @@ impl Send {
             true => Protocol::Rendezvous,
             false => Protocol::Eager,
         };
-        // What lies in one piece is read where it is.
+        // Contiguous data is read in place.
         let (range, keep) = match self.pieces.as_slice() {
             [piece] => (map(port, piece.address as *mut u8, bytes)?, None),
             pieces => {

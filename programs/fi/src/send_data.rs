@@ -13,7 +13,7 @@ use crate::port::Port;
 /// Most pieces of an operation.
 pub const MOST_PIECES: usize = 8;
 
-/// Pieces that the program passes, without those of nothing.
+/// Pieces from the program, without empty ones.
 ///
 /// # Safety
 /// `pieces` points to `count` of them.
@@ -41,7 +41,7 @@ fn one(memory: *const c_void, bytes: usize) -> Result<Piece, Refusal> {
 pub enum Memory {
     /// In one piece.
     One(*const c_void, usize),
-    /// In so many.
+    /// In several pieces.
     Vector(*const Iovec, usize),
 }
 
@@ -52,7 +52,7 @@ impl Memory {
     /// `FI_EINVAL` for too many, and for bytes at no address.
     ///
     /// # Safety
-    /// A vector has so many elements.
+    /// The vector has the given number of elements.
     pub unsafe fn pieces(&self) -> Result<Vec<Piece>, Refusal> {
         match *self {
             Self::One(_, 0) => Ok(Vec::new()),
@@ -63,15 +63,15 @@ impl Memory {
     }
 }
 
-/// Bytes of all.
+/// Bytes of all pieces.
 pub fn total(pieces: &[Piece]) -> usize {
     pieces.iter().map(|piece| piece.bytes).sum()
 }
 
-/// Copies all, one behind the other.
+/// Copies all pieces, contiguously.
 ///
 /// # Safety
-/// They are the program's memory, which nobody changes, and `into` has room for [`total`] bytes.
+/// They are memory of the program that does not change, and `into` has space for [`total`] bytes.
 pub unsafe fn copy(pieces: &[Piece], mut into: *mut u8) {
     for piece in pieces {
         // SAFETY: what the caller promises.
@@ -82,13 +82,13 @@ pub unsafe fn copy(pieces: &[Piece], mut into: *mut u8) {
     }
 }
 
-/// A copy of all in memory of ours, one behind the other; charged.
+/// Copies all pieces to staging memory, contiguously; charges the copy.
 ///
 /// # Errors
 /// `FI_ENOMEM`.
 ///
 /// # Safety
-/// They are the program's memory, which nobody changes.
+/// They are memory of the program that does not change.
 pub unsafe fn staged(port: &Port, pieces: &[Piece]) -> Result<Staging, Refusal> {
     let bytes = total(pieces);
     port.platform().charge(Op::Allocate, 1);

@@ -1,4 +1,4 @@
-//! Collectives by the driver: what a call of MPI amounts to, or that it is MPICH's.
+//! Calls of MPI as collectives of the driver; others are left to MPICH.
 
 use std::env;
 use std::ffi::c_void;
@@ -19,10 +19,10 @@ use crate::port::Port;
 /// `MPI_IN_PLACE`
 const IN_PLACE: usize = usize::MAX;
 
-/// By whom collectives are carried out.
+/// Variable that selects the implementation of collectives.
 const VARIABLE: &str = "GYRE_MPI_COLLECTIVES";
 
-/// The communicator of a call, if the driver may carry its collectives out.
+/// The communicator of a call, if the driver carries out its collectives.
 fn communicator(comm: Handle) -> Option<(&'static Library, &'static Communicator)> {
     static MPICH: OnceLock<bool> = OnceLock::new();
     let left_to_mpich = || env::var_os(VARIABLE).is_some_and(|value| value == "mpich");
@@ -163,7 +163,7 @@ impl Reduced {
         Some(((data, op), count.checked_mul(size(handle))?))
     }
 
-    /// Whether the buffers are such that MPICH would refuse them: it is to say so.
+    /// Whether MPICH would refuse the buffers: then it gets the call, to report the error.
     fn is_wrong(&self, receives: bool) -> bool {
         let (send, receive) = (self.send as usize, self.receive as usize);
         send == 0 || (receives && (receive == 0 || receive == IN_PLACE || send == receive))

@@ -25,7 +25,7 @@ const ANY_TAG: c_int = -1;
 /// `MPI_STATUS_IGNORE`
 const NO_STATUS: *mut c_void = ptr::dangling_mut::<u8>().cast();
 
-/// Sleeps between two polls of MPICH, whose own messages must not stand still meanwhile, and the longest sleep, picoseconds.
+/// Sleep between two polls of MPICH, so that its own messages make progress, and the longest sleep, picoseconds.
 const SLEEPS: u32 = 8;
 const SLEEP_PS: u64 = 10_000_000;
 
@@ -60,7 +60,7 @@ static NUMBERS_IN_USE: Mutex<Numbers> = Mutex::new(Numbers {
 /// The endpoint of the process on context 0 of its task.
 static PORT: Mutex<std::sync::Weak<Port>> = Mutex::new(std::sync::Weak::new());
 
-/// From now on, collectives go by `port`.
+/// Uses `port` for collectives from now on.
 pub fn serve(port: &Arc<Port>) {
     *PORT.lock() = Arc::downgrade(port);
     let mut numbers = NUMBERS_IN_USE.lock();
@@ -68,8 +68,8 @@ pub fn serve(port: &Arc<Port>) {
     numbers.leaving.clear();
 }
 
-/// Lets all members go when their routes have been given back: the endpoint of `context` is closing, and other members may
-/// still tell it that they have done with the routes.
+/// Drops all members after their routes are freed: the endpoint of `context` is closing, and other members may still report
+/// to it that they have released the routes.
 ///
 /// # Errors
 /// Errors of the driver.
@@ -116,7 +116,7 @@ unsafe extern "C" fn end(
     0
 }
 
-/// Gives the routes back, in time; nobody waits for that.
+/// Frees the routes, without a wait.
 fn leave(member: Member<RemotePlatform>) {
     let released = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&released);
@@ -172,7 +172,7 @@ impl Communicator {
         Some(Self { port, member })
     }
 
-    /// The geometry and its endpoint, if the driver is to carry its collectives out.
+    /// The geometry and its endpoint, if the driver carries out its collectives.
     pub fn member(&self) -> Option<(&Member<RemotePlatform>, &Arc<Port>)> {
         self.member.as_ref().map(|member| (member, &self.port))
     }
@@ -238,7 +238,7 @@ fn join(
 fn propose(port: &Port) -> Proposal {
     let mut numbers = NUMBERS_IN_USE.lock();
     let numbers = &mut *numbers;
-    // What has given its routes back makes its number free.
+    // A geometry whose routes are free frees its number.
     let (gone, staying): (Vec<_>, Vec<_>) = std::mem::take(&mut numbers.leaving)
         .into_iter()
         .partition(|leaving| leaving.released.load(Ordering::Relaxed));
@@ -274,7 +274,7 @@ fn begin(port: &Port, number: usize, tasks: &[TaskId]) -> Result<Member<RemotePl
     Ok(collectives.join(&geometry)?)
 }
 
-/// Says when a collective has ended.
+/// Flag of an ended collective.
 #[derive(Default, Clone)]
 struct Flag(Arc<Mutex<Option<Result<(), gyre_collectives::Error>>>>);
 
@@ -284,7 +284,7 @@ impl Flag {
         Box::new(move |_, outcome| *flag.lock() = Some(outcome))
     }
 
-    /// Makes progress, MPICH's too, until it has ended. What ends it wakes the thread.
+    /// Makes progress, also of MPICH, until the collective has ended, which wakes the thread.
     fn wait(&self, (library, comm): (&Library, Handle), port: &Port) -> Result<(), Refusal> {
         let mut sleeps = 0;
         loop {
@@ -308,7 +308,7 @@ impl Flag {
     }
 }
 
-/// Carries a collective out.
+/// Carries out a collective.
 ///
 /// # Errors
 /// Errors of the driver, or of the collective.
