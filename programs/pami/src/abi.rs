@@ -17,7 +17,7 @@ pub use generated::*;
 pub struct Bits {
     /// Its lowest bit.
     pub shift: u32,
-    /// How many bits it has.
+    /// Its bits.
     pub width: u32,
 }
 
@@ -32,19 +32,19 @@ impl Bits {
         (word & self.mask()) >> self.shift
     }
 
-    /// `word` with the field set to `value`, of which bits that do not fit are dropped.
+    /// `word` with the field set to the low bits of `value`.
     pub const fn set(self, word: c_uint, value: c_uint) -> c_uint {
         (word & !self.mask()) | ((value << self.shift) & self.mask())
     }
 }
 
-/// Bytes somewhere. C: `struct iovec`.
+/// A range of bytes. C: `struct iovec`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Iovec {
-    /// The first.
+    /// First byte.
     pub iov_base: *mut c_void,
-    /// How many.
+    /// Number of bytes.
     pub iov_len: usize,
 }
 

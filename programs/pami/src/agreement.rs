@@ -1,8 +1,8 @@
-//! How the tasks of a geometry agree on its number in messages, 16 bits that no other geometry of the client has.
+//! Agreement of the tasks of a geometry on its number in messages: 16 bits, unique in the client.
 //!
-//! The task of the geometry's first endpoint, its root, gives numbers out of a share of its own. Every task asks it; when
-//! all have asked, it tells all the number: so nobody uses a geometry before all have created it. A number is given out
-//! again when all tasks have left the geometry that had it.
+//! The root, the task of the geometry's first endpoint, assigns numbers from its own share. Every task asks it; when all have
+//! asked, it sends the number to all, so no task uses a geometry before all have created it. A number is reused when all tasks
+//! have left its geometry.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -27,7 +27,7 @@ pub struct Name {
     pub members: u64,
 }
 
-/// Called when a number has been given; `None`: none is left.
+/// Called with the assigned number; `None`: none is left.
 pub type Settled = Box<dyn FnOnce(Option<u16>) + Send>;
 
 /// Content of a message.
@@ -106,9 +106,9 @@ struct State {
     waiting: BTreeMap<Name, Settled>,
     /// Requests of others to this task as root.
     asked: BTreeMap<Name, Vec<Endpoint>>,
-    /// Numbers of this task that have not been given yet.
+    /// Numbers of this task that were never assigned.
     fresh: Range<u16>,
-    /// Numbers that can be given again, the oldest first.
+    /// Numbers that can be reused, the oldest first.
     free: VecDeque<u16>,
     /// Tasks that have left the geometry of each number.
     left: BTreeMap<u16, u32>,
@@ -121,7 +121,7 @@ impl State {
 }
 
 impl Agreement {
-    /// No agreement yet, in task number `task` of `tasks`. Number 0 is the geometry of all tasks.
+    /// Without agreements, in task number `task` of `tasks`. Number 0 is the geometry of all tasks.
     pub fn new(task: u32, tasks: usize) -> Arc<Self> {
         let share = u32::from(u16::MAX) / u32::try_from(tasks).unwrap_or(u32::MAX).max(1);
         // A task below the number of tasks: the shares end below 2^16.
@@ -135,7 +135,7 @@ impl Agreement {
         })))
     }
 
-    /// Receives the messages that come to a context.
+    /// Sets the dispatch of a context.
     ///
     /// # Errors
     /// Errors of the driver.

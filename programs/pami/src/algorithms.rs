@@ -1,4 +1,4 @@
-//! The algorithms of geometries: what each geometry has for a kind of collective, and what they need.
+//! The algorithms of geometries for each kind of collective, and their conditions.
 
 use std::ffi::c_uint;
 
@@ -26,7 +26,7 @@ const KIND_BITS: u32 = 8;
 pub struct Offer {
     /// The kind.
     pub kind: XferType,
-    /// Which; `None`: the driver chooses by the parameters.
+    /// The algorithm; `None`: the driver chooses by the parameters.
     pub algorithm: Option<Algorithm>,
 }
 
@@ -59,7 +59,7 @@ impl Offer {
     }
 }
 
-/// Whether a condition is about how data is combined: all else is the same for all collectives of a kind.
+/// Whether a condition depends on the operation; others are equal for all collectives of a kind.
 fn is_of_operation(condition: Condition) -> bool {
     matches!(
         condition,
@@ -102,7 +102,7 @@ fn query<'a>(
     }))
 }
 
-/// The algorithms that a geometry has for a kind: those that always work, and those that need a look.
+/// The algorithms of a geometry for a kind: those that always work, and those whose metadata must be checked.
 fn offered(group: &Group, kind: XferType) -> Result<[Vec<Offer>; 2], Failure> {
     if kind.0 >= XferType::COUNT.0 {
         let text = format!("{} is not a kind of collective", kind.0);
@@ -138,7 +138,7 @@ fn offered(group: &Group, kind: XferType) -> Result<[Vec<Offer>; 2], Failure> {
     Ok([always, checked])
 }
 
-/// Why an algorithm cannot do a collective.
+/// Reasons why an algorithm cannot do a collective.
 fn obstacles(xfer: &Xfer) -> Result<c_uint, Failure> {
     let (offer, geometry) = Offer::decode(xfer.algorithm)?;
     let group = GEOMETRIES.get(geometry)?;

@@ -1,8 +1,8 @@
-//! Active-message collectives: the root alone calls, at any time, and the others take part by functions that they have set.
+//! Active-message collectives: only the root calls, at any time; the others take part by functions that they have set.
 //!
-//! Calls go down a binomial tree of the geometry's endpoints, and answers come up (`calls`). The data travels in messages of
-//! the driver, eager or by rendezvous, from and to memory of the library, where it has no holes. What the root's program
-//! says becomes a call in `root`; what the others' say, in `own`.
+//! Calls go down a binomial tree of the geometry's endpoints, and answers go up (`calls`). The data travels in messages of the
+//! driver, eager or by rendezvous, between contiguous memory of the library. The root's parameters become a call in `root`; the
+//! functions of the endpoints are called in `own_part`.
 
 pub mod call;
 pub mod calls;

@@ -63,7 +63,7 @@ impl Arguments<'_> {
         self.map(part).map(Some)
     }
 
-    /// The blocks that counts and displacements say, in `bytes` bytes a repetition.
+    /// The blocks of counts and displacements, in units of `bytes` bytes.
     ///
     /// # Safety
     /// Both arrays have an element for each endpoint of the geometry.
@@ -81,7 +81,7 @@ impl Arguments<'_> {
             let (count, at) = unsafe { (*counts.add(place), *displacements.add(place)) };
             let start = product(at.count()?, bytes)?;
             let length = product(count.count()?, bytes)?;
-            // A block of nothing lies anywhere.
+            // The place of an empty block does not matter.
             let start = if length > 0 { start } else { 0 };
             blocks.push(start..start + length);
             end = end.max(start + length);
@@ -262,7 +262,7 @@ impl Arguments<'_> {
         ))
     }
 
-    /// Where this endpoint's block of a buffer is.
+    /// Address of this endpoint's block of a buffer.
     pub fn place(&self, address: *mut u8, blocks: &Blocks) -> *mut u8 {
         match blocks {
             Blocks::Listed(listed) => address.wrapping_add(listed[self.position].start),

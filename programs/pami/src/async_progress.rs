@@ -1,5 +1,5 @@
-//! Extension of asynchronous progress: `pami_ext_async_progress.h`. A context that it is enabled for has a thread of the
-//! task that advances it when something comes, under the context's lock, and sleeps in between.
+//! Extension of asynchronous progress: `pami_ext_async_progress.h`. Each context with
+//! asynchronous progress has a thread of the task that advances it at each event, under the context's lock, and sleeps otherwise.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -26,7 +26,7 @@ struct Progress {
     thread: Option<Running>,
 }
 
-/// Functions of the program; those that are not there are not called.
+/// Functions of the program; each may be missing.
 #[derive(Clone, Copy, Default)]
 struct Functions {
     progress: AsyncFunction,
@@ -38,7 +38,7 @@ struct Functions {
 /// A thread that makes progress.
 struct Running {
     handle: pthread_t,
-    /// Whether it is to end.
+    /// Request to end.
     stop: Arc<AtomicBool>,
 }
 
@@ -62,7 +62,7 @@ impl Start {
         }
     }
 
-    /// Advances the context, or has the program do so; whether something was found, as far as is known.
+    /// Advances the context, or lets the program do so; returns whether something was found, if known.
     fn make_progress(&self, context: &Context) -> Result<bool, Failure> {
         if self.functions.progress.is_none() {
             return context.advance_locked();
@@ -71,13 +71,13 @@ impl Start {
         Ok(false)
     }
 
-    /// The context, until progress is to end.
+    /// The context, or `None` after the request to end.
     fn context(&self) -> Option<Arc<Context>> {
         let context = CONTEXTS.get(self.context as abi::Context).ok()?;
         (!self.stop.load(Ordering::Acquire)).then_some(context)
     }
 
-    /// Makes progress until it is to end, or the context has ended.
+    /// Makes progress until the request to end, or the end of the context.
     fn run(&self) -> Result<(), Failure> {
         while let Some(context) = self.context() {
             let seen = context.driver().epoch();
@@ -106,7 +106,7 @@ unsafe extern "C-unwind" fn run(start: *mut c_void) -> *mut c_void {
     ptr::null_mut()
 }
 
-/// Works with what a context has of the extension.
+/// Calls `work` with the state of a context.
 fn with<R>(
     context: abi::Context,
     work: impl FnOnce(&mut Progress) -> Result<R, Failure>,
@@ -157,7 +157,7 @@ unsafe extern "C" fn register(
     })
 }
 
-/// Symbol `enable`. Once more changes nothing.
+/// Symbol `enable`. A second call has no effect.
 unsafe extern "C" fn enable(context: abi::Context, event: AsyncEvent) -> ResultCode {
     boundary::result(|| {
         check(event)?;
@@ -189,7 +189,7 @@ unsafe extern "C" fn enable(context: abi::Context, event: AsyncEvent) -> ResultC
     })
 }
 
-/// Symbol `disable`. Returns when the thread has ended; nothing happens where there is none.
+/// Symbol `disable`. Returns when the thread has ended, at once if there is none.
 unsafe extern "C" fn disable(context: abi::Context, event: AsyncEvent) -> ResultCode {
     boundary::result(|| {
         check(event)?;
@@ -206,7 +206,7 @@ unsafe extern "C" fn disable(context: abi::Context, event: AsyncEvent) -> Result
     })
 }
 
-/// The function behind a name of the extension.
+/// The function of a name of the extension.
 pub fn symbol(name: &[u8]) -> *const () {
     match name {
         b"register" => register as *const (),

@@ -11,13 +11,13 @@ pub trait Count: Copy {
     /// Not negative.
     fn count(self) -> Result<usize, Failure>;
 
-    /// A number as the program's.
+    /// Converts to the program's type.
     fn from_count(count: usize) -> Result<Self, Failure>;
 
     /// A list of the library's own, for [`Counts`].
     fn list(list: Vec<Self>) -> Counts;
 
-    /// Where a list of this type lies.
+    /// Wraps the address of a list of this type.
     fn address(list: &mut Counts) -> *mut Self;
 }
 
@@ -99,7 +99,7 @@ impl Part {
         })
     }
 
-    /// `count` such parts, one behind the other.
+    /// `count` such parts, contiguous.
     pub fn times(self, count: usize) -> Result<Self, Failure> {
         Ok(Self {
             bytes: product(count, self.bytes)?,
@@ -107,7 +107,7 @@ impl Part {
         })
     }
 
-    /// Refuses what is not as long as it must be.
+    /// Refuses a part of another length.
     pub fn expect(self, bytes: usize) -> Result<Self, Failure> {
         if self.bytes == bytes {
             return Ok(self);

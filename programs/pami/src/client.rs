@@ -25,12 +25,12 @@ use gyre_interpose::Job;
 /// All clients of the process.
 pub static CLIENTS: Handles<Client> = Handles::new("client", 0x100);
 
-/// How often a task that waits for the others of its job looks at first, picoseconds, and after what part of its wait later.
+/// First poll of a task that waits for the others of its job, picoseconds, and later polls as a fraction of its wait.
 const LOOK_AGAIN_PS: u64 = 1_000_000;
 const WAIT_PARTS: u64 = 8;
 
-/// A client. Its contexts are opened with it and closed with it, each behind a barrier of the job: the program may send to a
-/// context that its task has not created yet, or has destroyed.
+/// A client. Its contexts are opened and closed with it, between barriers of the job, as other tasks may send to a context that
+/// this task has not created yet, or has destroyed.
 pub struct Client {
     /// Its handle.
     pub handle: usize,
@@ -47,7 +47,7 @@ pub struct Client {
     pub headers: Vec<Arc<Headers>>,
     /// The active-message collectives of each context.
     pub calls: Vec<Arc<Calls>>,
-    /// Where tasks agree on geometries.
+    /// Agreement of the tasks on geometries.
     pub agreement: Arc<Agreement>,
     /// Numbers of geometries, as the program gives them, that are in use in this task.
     pub ids: Mutex<BTreeSet<u32>>,
@@ -73,7 +73,7 @@ impl Client {
         let geometry = Geometry::world(&driver, "world", 0, 1)?.on_network(&driver)?;
         let member = (0, Arc::new(collectives[0].join(&geometry)?));
         let world = GEOMETRIES.add(|_| Ok::<_, Failure>(Group::world(handle, geometry, member)))?;
-        // A message may come before the program has said what receives it.
+        // A message may arrive before the program has set its dispatch.
         meet(job, |until_ps| {
             job.platform.sleep_until(until_ps);
             Ok(())
@@ -93,7 +93,7 @@ impl Client {
         })
     }
 
-    /// A geometry of these endpoints, the same in all tasks. Each counts for itself, also several of a task.
+    /// A geometry of these endpoints, the same in all tasks. A task may have several members.
     ///
     /// # Errors
     /// `PAMI_INVAL` for endpoints that make none.
@@ -121,7 +121,7 @@ impl Client {
         driver.ok_or_else(|| Failure::invalid("the client has ended"))
     }
 
-    /// Ends the client when all tasks have come to its end.
+    /// Destroys the client after the barrier of all tasks.
     fn close(&self) -> Result<(), Failure> {
         let advance = || {
             self.contexts
@@ -147,7 +147,7 @@ impl Client {
         Ok(())
     }
 
-    /// The endpoint that a code stands for.
+    /// The endpoint of a code.
     ///
     /// # Errors
     /// `PAMI_INVAL` for one that is none.
@@ -157,13 +157,13 @@ impl Client {
     }
 }
 
-/// Comes to a barrier of the job, and sleeps until times that it gives `sleep` until all tasks have come.
+/// Enters a barrier of the job; calls `sleep` with a time between polls until all tasks have entered it.
 fn meet(job: &Job, sleep: impl Fn(u64) -> Result<(), Failure>) -> Result<(), Failure> {
     job.platform.arrive();
     let come_ps = job.platform.now_ps();
     while !job.platform.have_arrived() {
         let now_ps = job.platform.now_ps();
-        // Some looks more for a task that comes much later, and a part of the wait too late at most.
+        // Few further polls for a task that is much later; the delay is at most a fraction of the wait.
         let waited_ps = now_ps.saturating_sub(come_ps);
         sleep(now_ps + LOOK_AGAIN_PS.max(waited_ps / WAIT_PARTS))?;
     }
@@ -218,7 +218,7 @@ pub unsafe extern "C" fn PAMI_Client_destroy(client: *mut abi::Client) -> abi::R
         unsafe { client.write(std::ptr::null_mut()) };
         let job = found.job;
         let closed = found.close();
-        // What it had of the node goes, and the machine gets to know it: the process may end now.
+        // Frees its resources of the node and informs the machine, as the process may end now.
         drop(found);
         job.platform.flush();
         closed

@@ -1,4 +1,4 @@
-//! Time, which is the machine's, and the sentence about the last result.
+//! Time of the machine, and the text about the last result.
 
 use std::ffi::c_char;
 
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 /// Picoseconds of a second.
 const SECOND: f64 = 1e12;
 
-/// The machine's time in picoseconds; 0 for a handle that is no client.
+/// The machine's time in picoseconds; 0 for an invalid handle.
 fn now_ps(client: abi::Client) -> u64 {
     boundary::value(|| {
         let client = CLIENTS.get(client)?;
@@ -40,7 +40,7 @@ pub extern "C" fn PAMI_Wtimebase(client: abi::Client) -> u64 {
 /// C: `PAMI_Error_text`.
 ///
 /// # Safety
-/// The program passes room for `length` bytes.
+/// `string` has space for `length` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Error_text(string: *mut c_char, length: usize) -> usize {
     boundary::value(|| {

@@ -21,20 +21,20 @@ use crate::parameters::exported;
 use crate::reduction::Operation;
 use crate::requests;
 
-/// Address of the program's memory that travels with a callback.
+/// Address of the program's memory in a callback.
 struct Address(usize);
 
 /// Action at the end of a collective, before the program's callback.
 type Finish = Box<dyn FnOnce() -> Result<(), Failure> + Send>;
 
-/// The request that parameters mean, and what is left to do at its end.
+/// The request for parameters, and the action at its end.
 ///
 /// # Safety
 /// The member of the kind is filled in as `pami.h` says.
 unsafe fn request(
     arguments: &Arguments<'_>,
 ) -> Result<(Request<RemoteBuffer>, Option<Finish>), Failure> {
-    // Of the program's types: whose bytes are divided is theirs to say.
+    // By the program's types, whose atom sizes count.
     let operation = operation(arguments.kind, arguments.xfer)?;
     // SAFETY: what the caller promises.
     let (xfer, packing) = unsafe { Packing::of(arguments)? };
@@ -56,7 +56,7 @@ unsafe fn request(
     Ok((request, Some(Box::new(unpack))))
 }
 
-/// The same of data that lies without holes.
+/// The request for data without holes.
 ///
 /// # Safety
 /// As [`request`].

@@ -1,4 +1,4 @@
-//! The kinds of collectives, and which of their parameters say how data is combined and how it lies.
+//! The kinds of collectives, and their parameters for operation and types.
 
 use gyre_collectives::Collective;
 
@@ -28,7 +28,7 @@ pub fn collective(kind: XferType) -> Option<(Collective, bool)> {
     })
 }
 
-/// The operation of a collective that combines; `None` for others.
+/// The operation of a reduction; `None` for other collectives.
 ///
 /// # Errors
 /// As [`Operation::new`].
@@ -59,7 +59,7 @@ pub fn operation(kind: XferType, xfer: &Xfer) -> Result<Option<Operation>, Failu
     Operation::new(type_, op, commutative != 0).map(Some)
 }
 
-/// The types of what is sent and of what is received; the same where there is one; `None` for a barrier.
+/// The send and receive types, equal if there is one; `None` for a barrier.
 pub fn types(kind: XferType, xfer: &Xfer) -> Option<(Type, Type)> {
     /// The types of a member of the parameters.
     macro_rules! both {
@@ -69,7 +69,7 @@ pub fn types(kind: XferType, xfer: &Xfer) -> Option<(Type, Type)> {
             (of.stype, of.rtype)
         }};
     }
-    /// The type of a member that has one.
+    /// The type of a member with one type.
     macro_rules! one {
         ($member:ident.$type:ident) => {{
             // SAFETY: as for the operation.

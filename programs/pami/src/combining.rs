@@ -41,7 +41,7 @@ impl Arguments<'_> {
         Ok(Request::scan(by, send, self.map(receive)?))
     }
 
-    /// The data of an exclusive scan, and where its result goes: as many bytes.
+    /// The data of an exclusive scan, and the address of its result, of the same length.
     ///
     /// # Safety
     /// The parameters are filled in as `pami.h` says, and the data is used before the collective begins.

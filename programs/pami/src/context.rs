@@ -21,7 +21,7 @@ use gyre_interpose::idle_polls::{Growth, IdlePolls};
 /// All contexts of the process.
 pub static CONTEXTS: Handles<Context> = Handles::new("context", 0x1_0000);
 
-/// How often sleeps are doubled.
+/// Limit of doublings of sleeps.
 const DOUBLINGS: u32 = 10;
 
 /// A context that a program has created.
@@ -36,7 +36,7 @@ pub struct Context {
     /// Receivers of messages, by dispatch number.
     pub dispatches: Mutex<BTreeMap<usize, Dispatch>>,
     work: Mutex<VecDeque<Work>>,
-    /// Endpoints that transfers of this context have named.
+    /// Endpoints used by transfers of this context.
     peers: Mutex<BTreeSet<abi::Endpoint>>,
     idle_polls: IdlePolls,
 }
@@ -67,7 +67,7 @@ impl Context {
         &self.client.contexts[self.offset]
     }
 
-    /// The endpoint that a code stands for, with which a transfer of this context is to be.
+    /// The endpoint of a code, for a transfer of this context.
     ///
     /// # Errors
     /// `PAMI_INVAL` for one that is none.
@@ -77,12 +77,12 @@ impl Context {
         Ok(endpoint)
     }
 
-    /// The endpoints that transfers of this context have named.
+    /// The endpoints used by transfers of this context.
     pub fn peers(&self) -> Vec<abi::Endpoint> {
         self.peers.lock().iter().copied().collect()
     }
 
-    /// Polls once; whether something was found.
+    /// Polls once; returns whether something was found.
     fn poll(&self) -> Result<bool, Failure> {
         let worked = self.work();
         let found = !self.driver().advance(1)?.is_idle() || worked;
@@ -90,7 +90,7 @@ impl Context {
         Ok(found)
     }
 
-    /// The same under the lock, for which it waits.
+    /// Waits for the lock, then polls once.
     ///
     /// # Errors
     /// Errors of the driver.
@@ -106,7 +106,7 @@ impl Context {
         !self.work.lock().is_empty()
     }
 
-    /// Does the posted work that is there now; whether some has ended.
+    /// Runs the pending posted work; returns whether some has ended.
     fn work(&self) -> bool {
         let count = self.work.lock().len();
         let mut ended = false;
@@ -126,13 +126,13 @@ impl Context {
         ended
     }
 
-    /// How long it may sleep, with sleeps that grow like this; `None` until it may, and while there is work that is not done.
+    /// Longest sleep, with this growth; `None` before enough idle polls, and while posted work is pending.
     fn sleep_ps(&self, growth: Growth) -> Option<u64> {
         let sleep = self.idle_polls.sleep_ps(growth)?;
         (!self.has_work()).then_some(sleep)
     }
 
-    /// Sleeps until something comes, or another thread has posted work since `seen`.
+    /// Sleeps until an event, or until another thread has posted work since `seen`.
     fn sleep(&self, seen: u64, longest_ps: u64) -> Result<(), Failure> {
         let deadline = self.client.job.platform.now_ps() + longest_ps;
         self.driver().wait_since(seen, Some(deadline))?;
@@ -155,12 +155,12 @@ fn advance(
             return Ok(());
         }
     }
-    // A program that polls for something sleeps until it comes: the machine jumps over the time.
+    // A program that polls sleeps until an event, and the machine skips the time.
     let growth = match contexts {
-        // Another thread may wait for a lock that this one holds meanwhile, or do what this one waits for.
+        // Another thread may wait for a lock of this one, or cause the event.
         [_] if StartedThread::several() => Growth::Slow(DOUBLINGS),
         [_] => Growth::Fast(DOUBLINGS),
-        // One of them wakes the thread.
+        // Only one of them wakes the thread.
         _ => Growth::None,
     };
     let seen = contexts.first().map(|first| first.driver().epoch());
@@ -172,8 +172,8 @@ fn advance(
     Err(Failure::again())
 }
 
-/// Whether what should be an array of one handle is the handle itself. Programs do that: where a handle is the address of
-/// an object, nothing comes of it. No handle is an address of the program's.
+/// Whether the pointer to an array of one handle is the handle itself. Programs do that, as it works where a handle is the address
+/// of an object. Here no handle is an address.
 fn is_handle(contexts: *const abi::Context, count: usize) -> bool {
     count == 1 && CONTEXTS.get(contexts.cast_mut().cast()).is_ok()
 }
@@ -199,7 +199,7 @@ unsafe fn all_of(
 
 /// Refuses settings that contexts cannot be given.
 fn check_settings(settings: &[abi::Configuration]) -> Result<(), Failure> {
-    // What a program says of all tasks is so whether it says it or not.
+    // The setting is always true here.
     let known = abi::AttributeName::CLIENT_CONST_CONTEXTS;
     match settings.iter().find(|setting| setting.name != known) {
         None => Ok(()),
@@ -271,7 +271,7 @@ pub unsafe extern "C" fn PAMI_Context_destroyv(
                 .created
                 .lock()
                 .retain(|&other| other != handle);
-            // Whoever makes progress for it ends.
+            // Its asynchronous progress ends.
             context.driver().wake();
             if in_array {
                 // SAFETY: as above.

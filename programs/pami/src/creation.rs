@@ -21,7 +21,7 @@ struct Creation {
     client: Arc<Client>,
     context: Arc<Context>,
     id: u32,
-    /// Whether the geometry is to have routes of the collective network.
+    /// Whether the geometry gets routes of the collective network.
     optimize: bool,
     event: Event,
 }
@@ -67,7 +67,7 @@ impl Creation {
     ) -> Result<Vec<Endpoint>, Failure> {
         let contexts = self.client.contexts.len();
         let offsets = match offset {
-            // Those that this task has created, and so have the others.
+            // All created contexts; the other tasks have created as many.
             usize::MAX => 0..self.client.created.lock().len(),
             _ if offset < contexts => offset..offset + 1,
             _ => return Err(Failure::invalid(format!("no context has offset {offset}"))),
@@ -89,7 +89,7 @@ impl Creation {
         endpoints: Vec<Endpoint>,
         parent: Option<&Group>,
     ) -> Result<abi::Geometry, Failure> {
-        // Refuses a list that makes no geometry.
+        // Refuses an invalid list.
         self.client.geometry("new", 0, &endpoints)?;
         let tasks = tasks_of(&endpoints);
         let task = TaskId(self.client.job.description.task);
@@ -141,7 +141,7 @@ impl Creation {
                         (Ok(()), true) => begin_update(&context, &group, true, event),
                         (made, _) => event.end(made),
                     }
-                    // Others may have called already. The event has had its turn to set what receives that.
+                    // Others may have called already; the event may have set the receivers.
                     let client = client.upgrade();
                     for client in client.iter() {
                         let contexts = client.calls.iter().zip(&client.contexts);
@@ -219,7 +219,7 @@ fn parent_of(
     if parent.is_null() {
         return Ok(None);
     }
-    // Where a task has one context, it is that of a parent.
+    // A task with one context takes part with that in a parent.
     if offset == usize::MAX && creation.client.created.lock().len() > 1 {
         return Err(Failure::invalid("a geometry of all contexts has no parent"));
     }

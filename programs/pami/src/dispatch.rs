@@ -1,4 +1,4 @@
-//! Dispatch: which function of the program receives a message.
+//! Dispatch of messages to functions of the program.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -19,13 +19,13 @@ use crate::memory::map;
 use crate::typed_data::{Function, Place, Transfer};
 use gyre_interpose::Staging;
 
-/// Largest number of a dispatch: those above are the library's and the driver's.
+/// Largest dispatch number of programs; higher ones belong to the library and the driver.
 pub const LARGEST: usize = messages::DISPATCH as usize - 1;
 
-/// Most bytes of header and data that a dispatch function gets at once, and that are sent at once.
+/// Most bytes of header and data in one dispatch call, and in an immediate send.
 pub const IMMEDIATE: usize = SendImmediate::MAX_HEADED / 4 * 4;
 
-/// A function of the program for messages, and what it is called with.
+/// A dispatch function of the program, with its cookie and hints.
 struct Receiver {
     function: abi::DispatchP2pFunction,
     cookie: usize,
@@ -78,7 +78,7 @@ impl Receiver {
         self.into(&context, arrival, &recv)
     }
 
-    /// Lets the data come to where the program has said. The receive's callback gets to know what is refused.
+    /// Receives the data to the program's place. The receive's callback reports a refusal.
     fn into(
         &self,
         context: &Context,
@@ -86,7 +86,7 @@ impl Receiver {
         recv: &abi::Recv,
     ) -> Result<Receive<RemotePlatform>, Failure> {
         let event = Event::new(context.handle, recv.local_fn, recv.cookie);
-        // Data that is there none of needs no place.
+        // Zero-length data needs no buffer.
         if arrival.length == 0 {
             return Ok(match arrival.immediate {
                 Some(_) => {
@@ -105,7 +105,7 @@ impl Receiver {
         received.inspect_err(|failure| event.end(Err(failure.clone())))
     }
 
-    /// How data gets to where the program has said.
+    /// Transfer of the data to the program's place.
     fn transfer(&self, length: usize, recv: &abi::Recv) -> Result<Transfer, Failure> {
         let enabled = |hint| self.dispatch.has(hint, Hint::ENABLE);
         let place = if enabled(DispatchHint::RECV_CONTIGUOUS) {
@@ -128,7 +128,7 @@ impl Receiver {
     }
 }
 
-/// Lets data come to where it lies in one piece, or by memory of the library.
+/// Receives data in place if it is contiguous there, or into staging memory.
 fn receive(
     context: &Context,
     arrival: &Arrival<'_>,

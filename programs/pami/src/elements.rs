@@ -1,4 +1,4 @@
-//! The predefined types: what one element of each is.
+//! The predefined types and their elements.
 
 use Kind::{Complex32, Complex64, Float32, Float64, Float80, Located, Logical, Signed, Unsigned};
 

@@ -4,7 +4,7 @@ use gyre_driver::Endpoint;
 
 use crate::abi;
 
-/// Bits of an endpoint's code that are the offset of its context; those above are its task.
+/// Bits of an endpoint's code for the offset of its context; higher bits are its task.
 const OFFSET_BITS: u32 = 8;
 
 /// The code of an endpoint.

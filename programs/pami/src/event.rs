@@ -1,4 +1,4 @@
-//! Callbacks that a program gives with an operation.
+//! Callbacks of a program for operations.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ impl Event {
         self.call_with(result);
     }
 
-    /// Calls it at the end of what the library itself does.
+    /// Calls it at the end of an operation of the library.
     pub fn end(&self, outcome: Result<(), Failure>) {
         let result = match outcome {
             Ok(()) => ResultCode::SUCCESS,
@@ -71,7 +71,7 @@ impl Event {
         }
     }
 
-    /// As a done callback of the driver, which holds `keep` until then.
+    /// Done callback of the driver, which holds `keep` until then.
     pub fn done<K: Send + 'static>(self, keep: K) -> DoneFn<RemotePlatform> {
         Box::new(move |_, outcome| {
             // Before the program may use its memory again.
@@ -81,7 +81,7 @@ impl Event {
     }
 }
 
-/// An event of several operations: called, with the first error, when the last of them has dropped its handle.
+/// An event of several operations: called, with the first error, when the last handle is dropped.
 pub struct Joint {
     event: Event,
     outcome: Mutex<Result<(), Error>>,

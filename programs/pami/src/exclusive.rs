@@ -1,5 +1,5 @@
-//! Exclusive scans, which the driver does not have: inclusive scans of pairs of what comes before the last element and of
-//! all, in memory of the library.
+//! Exclusive scans, which the driver does not have: inclusive scans of pairs (combination before the last element, combination of
+//! all), in memory of the library.
 
 use gyre_collectives::Request;
 use gyre_driver::BufferRange;
@@ -8,10 +8,10 @@ use gyre_remote::{RemoteBuffer, RemotePlatform};
 use crate::failure::Failure;
 use crate::reduction::Operation;
 
-/// Bytes in front of a pair, of which the first says whether anything comes before the last element.
+/// Bytes before a pair; the first is 1 if there are elements before the last one.
 const FLAG: usize = 16;
 
-/// An exclusive scan under way.
+/// A pending exclusive scan.
 pub struct Exclusive {
     pairs: BufferRange<RemoteBuffer>,
     bytes: usize,

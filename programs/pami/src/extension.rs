@@ -1,5 +1,4 @@
-//! Extensions: what a program finds by name. There are that of the torus, `pami_ext_torus.h`, and that of asynchronous progress
-//! (`async_progress`).
+//! Extensions, which programs open by name: the torus, `pami_ext_torus.h`, and asynchronous progress (`async_progress`).
 
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
@@ -27,7 +26,7 @@ static OPEN: Handles<Extension> = Handles::new("extension", 0x200_0000);
 /// Dimensions of the torus.
 const DIMENSIONS: usize = 5;
 
-/// The torus as this task sees it. The machine is the same as long as the process lasts.
+/// The torus as this task sees it, constant for the process.
 static TORUS: OnceLock<Torus> = OnceLock::new();
 
 struct Torus {
@@ -147,7 +146,7 @@ pub unsafe extern "C" fn PAMI_Extension_open(
         if extension.is_null() {
             return Err(Failure::invalid("the place for the extension is null"));
         }
-        // Programs open that of progress before they have a client.
+        // Programs open asynchronous progress before they have a client.
         if matches!(known, Extension::Torus) {
             let client = CLIENTS.get(client)?;
             let network = client.network()?;

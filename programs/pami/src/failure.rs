@@ -1,4 +1,4 @@
-//! Why a function refuses or fails: a result code with a sentence for `PAMI_Error_text`.
+//! Failures of functions: a result code with a text for `PAMI_Error_text`.
 
 use gyre_driver::{AllocError, Error};
 use gyre_interpose::{NoJob, NoMemory};
@@ -11,12 +11,12 @@ use crate::abi::ResultCode;
 pub struct Failure {
     /// The code that the program gets.
     pub code: ResultCode,
-    /// A sentence.
+    /// Text for `PAMI_Error_text`.
     pub text: String,
 }
 
 impl Failure {
-    /// A wrong argument.
+    /// Invalid argument.
     pub fn invalid(text: impl Into<String>) -> Self {
         Self {
             code: ResultCode::INVAL,
@@ -24,7 +24,7 @@ impl Failure {
         }
     }
 
-    /// Something that cannot be done.
+    /// An operation that failed.
     pub fn error(text: impl Into<String>) -> Self {
         Self {
             code: ResultCode::ERROR,
@@ -32,7 +32,7 @@ impl Failure {
         }
     }
 
-    /// Nothing has happened, this time.
+    /// Nothing happened; the program may try again.
     pub fn again() -> Self {
         Self {
             code: ResultCode::EAGAIN,
@@ -40,7 +40,7 @@ impl Failure {
         }
     }
 
-    /// Something that is not there in this library.
+    /// A missing function of the library.
     pub fn unimplemented(what: &str) -> Self {
         Self {
             code: ResultCode::UNIMPL,

@@ -1,4 +1,4 @@
-//! Fences, and what keeps peers apart or brings them back.
+//! Fences, purge and resume.
 
 use std::ffi::c_void;
 
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn PAMI_Fence_all(
                 done: Some(all.part()),
             })?;
         }
-        // Called at the next advance where there is nothing to wait for.
+        // Called at the next advance if there is nothing to wait for.
         Ok(context
             .driver()
             .post(Instruction::Call(Box::new(move |_| drop(all))))?)

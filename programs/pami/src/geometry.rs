@@ -1,4 +1,4 @@
-//! Geometries: the world, the end of others, attributes.
+//! Geometries: the world, destruction, attributes.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn PAMI_Geometry_destroy(
         GEOMETRIES.remove(handle)?;
         // SAFETY: as above.
         unsafe { geometry.write(std::ptr::null_mut()) };
-        // Nothing ends before all of it has begun.
+        // The joint event ends after all parts have begun.
         group.begin();
         let event = Event::new(context.handle, function, cookie);
         let (weak, ending) = (Arc::downgrade(&context), Arc::clone(&group));
@@ -84,12 +84,12 @@ pub unsafe extern "C" fn PAMI_Geometry_destroy(
     })
 }
 
-/// Begins the end of an endpoint of this task in a geometry.
+/// Begins to take an endpoint of this task out of a geometry.
 fn leave(group: &Arc<Group>, member: &Member<RemotePlatform>) -> Result<(), Failure> {
     let done = || -> Done<_> {
         group.begin();
         let group = Arc::clone(group);
-        // Whatever it ends with: nothing comes after it.
+        // Any result: the endpoint is not used afterwards.
         Box::new(move |_, _| group.end())
     };
     let routes = member.routes();
@@ -101,7 +101,7 @@ fn leave(group: &Arc<Group>, member: &Member<RemotePlatform>) -> Result<(), Fail
     Ok(met.inspect_err(|_| group.end())?)
 }
 
-/// Takes this task out of a geometry, whose number is free again if someone is told.
+/// Takes this task out of a geometry; its number becomes free if there is a callback.
 fn end(context: &Context, group: &Group, told: bool) -> Result<(), Failure> {
     let made = group.made()?;
     made.leave();

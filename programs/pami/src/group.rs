@@ -17,10 +17,10 @@ use crate::handles::Handles;
 /// All geometries of the process.
 pub static GEOMETRIES: Handles<Group> = Handles::new("geometry", 0x100_0000);
 
-/// An endpoint of this task in a geometry, behind the offset of its context.
+/// An endpoint of this task in a geometry, with the offset of its context.
 pub type Own = (u8, Arc<Member<RemotePlatform>>);
 
-/// Called when nothing of a geometry is under way any more.
+/// Called when a geometry has no pending collectives.
 type Idle = Box<dyn FnOnce() + Send>;
 
 /// A geometry that the program has created.
@@ -72,7 +72,7 @@ impl Group {
         group
     }
 
-    /// The geometry with this number of the client with a handle, behind its own handle.
+    /// The geometry with this number of the client with a handle, with its own handle.
     pub fn with_number(client: usize, number: u16) -> Option<(usize, Arc<Self>)> {
         let is = |group: &Self| {
             let made = group.made();
@@ -112,8 +112,8 @@ impl Group {
         })
     }
 
-    /// Sets what receives the active-message collectives of a kind with number `dispatch` in the context at `offset`,
-    /// instead of what did.
+    /// Sets, or replaces, the receiver of active-message collectives of a kind with number `dispatch` in the context at
+    /// `offset`.
     pub fn receive_by(&self, offset: u8, kind: Kind, dispatch: usize, receiver: Receiver) {
         let mut receivers = self.receivers.lock();
         receivers.insert((offset, kind, dispatch), receiver);
@@ -132,7 +132,7 @@ impl Group {
         })
     }
 
-    /// Has the context with a handle, which ends, receive nothing any more.
+    /// Removes the receivers of the context with a handle, which ends.
     pub fn forget(&self, context: usize) {
         let mut receivers = self.receivers.lock();
         receivers.retain(|_, receiver| receiver.context != context);
@@ -158,19 +158,19 @@ impl Group {
         }
     }
 
-    /// Has `idle` called at the end of the last collective that is under way, of which there is one.
+    /// Calls `idle` at the end of the last pending collective; there is at least one.
     pub fn when_idle(&self, idle: impl FnOnce() + Send + 'static) {
         self.under_way.lock().idle = Some(Box::new(idle));
     }
 }
 
-/// The tasks that endpoints are of.
+/// The tasks of endpoints.
 pub fn tasks_of(endpoints: &[Endpoint]) -> BTreeSet<TaskId> {
     endpoints.iter().map(|endpoint| endpoint.task()).collect()
 }
 
 impl Made {
-    /// Works with the endpoint of this task that has a context's offset.
+    /// Calls `work` with the endpoint of this task at a context's offset.
     ///
     /// # Errors
     /// `PAMI_INVAL` when there is none.
@@ -193,7 +193,7 @@ impl Made {
         }
     }
 
-    /// Works with each endpoint of this task.
+    /// Calls `work` with each endpoint of this task.
     ///
     /// # Errors
     /// The first error of `work`.
@@ -214,7 +214,7 @@ impl Made {
     pub fn leave(&self) {
         let own = std::mem::take(&mut *self.own.lock());
         let members = own.into_iter().map(|(_, member)| member);
-        // A thread that still posts with one has not kept to the order of calls: it ends with that thread.
+        // A thread that still posts with one violates the order of calls; the endpoint ends with that thread.
         members.filter_map(Arc::into_inner).for_each(Member::leave);
     }
 }

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use crate::failure::Failure;
 
-/// Things of one kind by handle. A number is given out once, so a handle that has ended is never another one's.
+/// Objects of one kind by handle. Numbers are not reused, so an ended handle never names another object.
 pub struct Handles<T> {
     kind: &'static str,
     all: Mutex<All<T>>,
@@ -20,7 +20,7 @@ struct All<T> {
 }
 
 impl<T> Handles<T> {
-    /// None yet. The numbers of different kinds begin at different places, so that one is not taken for another.
+    /// Empty. The numbers of each kind begin at a different value, so that kinds are not confused.
     pub const fn new(kind: &'static str, first: usize) -> Self {
         Self {
             kind,
@@ -31,7 +31,7 @@ impl<T> Handles<T> {
         }
     }
 
-    /// Adds what `make` makes of its handle.
+    /// Adds the object that `make` makes from its handle.
     pub fn add<E>(&self, make: impl FnOnce(usize) -> Result<T, E>) -> Result<usize, E> {
         let number = {
             let mut all = self.all.lock();
@@ -52,7 +52,7 @@ impl<T> Handles<T> {
         found.ok_or_else(|| self.unknown(handle))
     }
 
-    /// All things that have not ended, with their handles, in the order in which they came.
+    /// All live objects with their handles, in the order of their creation.
     pub fn all(&self) -> Vec<(usize, Arc<T>)> {
         let all = self.all.lock();
         let all = all.by_number.iter();
@@ -69,7 +69,7 @@ impl<T> Handles<T> {
         found.ok_or_else(|| self.unknown(handle))
     }
 
-    /// Ends the handles of what `which` says.
+    /// Ends the handles of objects that `which` selects.
     pub fn remove_all(&self, which: impl Fn(&T) -> bool) {
         let removed: Vec<_> = {
             let mut all = self.all.lock();
@@ -80,7 +80,7 @@ impl<T> Handles<T> {
                 .filter_map(|n| all.by_number.remove(n))
                 .collect()
         };
-        // What ends with them may have handles itself.
+        // Objects that end with them may have handles themselves.
         drop(removed);
     }
 

@@ -1,8 +1,7 @@
-//! Headers that are longer than a message of the driver carries: what does not fit goes before the message, in messages of
-//! its own.
+//! Headers that are longer than a message of the driver carries: the excess is sent first, in messages of its own.
 //!
-//! All go from one context to another by one way, so the pieces have come when the message has, and dispatch functions are
-//! called in the order of the sends. Message and pieces have a number: pieces whose message was refused go with the next.
+//! All messages between two contexts take one route, so the pieces arrive before the message, and dispatch functions are called
+//! in the order of the sends. Message and pieces have a number; pieces of a refused message are dropped with the next one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +26,7 @@ pub struct Headers {
 }
 
 impl Headers {
-    /// None yet. Receives the pieces that come to a context.
+    /// Empty. Sets the dispatch of the pieces for a context.
     ///
     /// # Errors
     /// Errors of the driver.
@@ -45,7 +44,7 @@ impl Headers {
         Ok(this)
     }
 
-    /// Sends what of a header its message does not carry. Returns the rest and the tag of the message; 0: it is all.
+    /// Sends the excess of a header. Returns the rest and the tag of the message; 0 if there was no excess.
     ///
     /// # Errors
     /// Errors of the driver.
@@ -59,7 +58,7 @@ impl Headers {
             return Ok((header, 0));
         };
         let (before, rest) = header.split_at(before);
-        // 0 is that of other messages.
+        // 0 is the tag of other messages.
         let number = self.last.fetch_add(1, Ordering::Relaxed) % u32::MAX + 1;
         for piece in before.chunks(SendImmediate::MAX) {
             let message = SendImmediate::new(destination, DISPATCH).with_data(piece);
@@ -71,16 +70,16 @@ impl Headers {
         Ok((rest, number))
     }
 
-    /// The whole header of a message that has come.
+    /// The whole header of an arrived message.
     ///
     /// # Errors
-    /// `PAMI_ERROR` when the rest has not.
+    /// `PAMI_ERROR` if pieces are missing.
     pub fn whole(&self, arrival: &Arrival<'_>) -> Result<Vec<u8>, Failure> {
         let (origin, number) = (arrival.origin, arrival.tag);
         let found = {
             let mut come = self.come.lock();
             let found = come.remove(&(origin, number));
-            // Those before it will not be asked for.
+            // Earlier ones are not needed any more.
             come.retain(|&(from, other), _| from != origin || other > number);
             found
         };

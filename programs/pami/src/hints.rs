@@ -1,4 +1,4 @@
-//! Hard hints of a dispatch: kept or refused.
+//! Hard hints of a dispatch: honoured or refused.
 
 use crate::abi::{Bits, DispatchHint, Hint};
 use crate::failure::Failure;

@@ -1,14 +1,14 @@
 //! PAMI for C programs: `libpami.so` and its headers in `include/`, on the driver of the machine that `gyre exec` runs
 //!
 //!
-//! * [`abi`] has the types of the headers. The other modules have the functions, in the order of the header; what cannot
-//!   be here answers `PAMI_UNIMPL`, and `PAMI_Error_text` says what it is.
-//! * A handle is a number that the library has given out (`handles`), so a wrong one is refused and never followed.
-//! * Buffers are the program's own memory, which the DMA engine reaches where it is.
+//! * [`abi`] has the types of the headers. The other modules have the functions, in the order of the header; missing ones return
+//!   `PAMI_UNIMPL`, and `PAMI_Error_text` names them.
+//! * A handle is a number, never an address (`handles`), so an invalid one is refused.
+//! * Buffers are the program's own memory, which the DMA engine accesses in place.
 //! * Every function is a boundary (`boundary`): no unwinding leaves it, its error becomes a result code.
 //!
-//! `unsafe` is what C makes so: memory that the program passes by address, functions that it passes as callbacks, and
-//! the names under which it finds this library's. What the program must keep to is what `pami.h` says.
+//! `unsafe` is confined to the C boundary: memory and callbacks that the program passes by address, and exported names. The
+//! conditions for programs are those of `pami.h`.
 
 // `PAMI_Client_create` and the others are named by the interface.
 #![allow(non_snake_case, reason = "names of the C interface")]

@@ -1,4 +1,4 @@
-//! The program's memory as the DMA engine's.
+//! Registration of the program's memory with the DMA engine.
 
 use gyre_driver::BufferRange;
 use gyre_remote::{RemoteBuffer, RemotePlatform};

@@ -1,5 +1,5 @@
-//! Memory regions. All memory of a process is behind its base slot, so a region takes nothing of the node: it is a task, an
-//! address and a length, in the program's own object, which travels between tasks as it is.
+//! Memory regions. All memory of a process is reachable by its base slot, so a region takes no resources of the node: it is a
+//! task, an address and a length in the program's own object, which tasks may send to each other.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Region {
     }
 }
 
-/// Where one side of a transfer begins, and what it may not leave.
+/// Start and bounds of one side of a transfer.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
     /// Its address.

@@ -45,7 +45,7 @@ pub fn run(receiver: &Receiver, call: &Call, item: &[u8], caller: Caller) -> Own
     let (header, data) = item.split_at(item.len().min(call.header as usize));
     let said = receiver.call(header, bytes, caller.origin, caller.geometry);
     let event = Event::new(receiver.context, said.place.local_fn, said.place.cookie);
-    // Data that is there none of needs no place.
+    // Zero-length data needs no buffer.
     let outcome = match (bytes, call.kind) {
         (0, _) => Ok(Given::default()),
         (_, Kind::Broadcast | Kind::Scatter) => transfer(&said, bytes).map(|transfer| {
