@@ -89,7 +89,7 @@ unsafe fn place(place: &abi::RmaMr, task: u32) -> Result<Place, Failure> {
     })
 }
 
-/// The places of a transfer by region: here, and at the other task.
+/// The local and remote places of a transfer by region.
 ///
 /// # Safety
 /// The regions are null or objects.

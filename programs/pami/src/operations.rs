@@ -68,7 +68,7 @@ pub fn combine(element: Element, operation: Operation) -> Option<Combine> {
     }
 }
 
-/// Replaces each value of `N` bytes by what `result` makes of it and that of `source`.
+/// Replaces each value of `N` bytes by `result` of it and the value in `source`.
 fn each<const N: usize>(
     target: &mut [u8],
     source: &[u8],
@@ -81,7 +81,7 @@ fn each<const N: usize>(
     }
 }
 
-/// The function that does an operation on values of a type.
+/// Function of an operation on values of a type.
 macro_rules! on {
     ($type:ty, |$one:ident, $other:ident| $result:expr) => {{
         let combine: Combine = |target, source| {
@@ -141,7 +141,7 @@ macro_rules! integer {
     };
 }
 
-/// Two values of a type, real and imaginary part. Those of sums are on their own.
+/// Two values of a type, real and imaginary part, which a sum adds independently.
 macro_rules! complex {
     ($type:ty, $operation:expr) => {
         match $operation {

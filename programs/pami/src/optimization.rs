@@ -1,4 +1,4 @@
-//! Routes of the collective network that a geometry takes and gives back: `PAMI_GEOMETRY_OPTIMIZE`.
+//! Allocation and release of a geometry's routes on the collective network: `PAMI_GEOMETRY_OPTIMIZE`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::group::Group;
 use crate::settings::passed_settings;
 
-/// Settings of a geometry: whether it is to have routes of the collective network, if that is said.
+/// Settings of a geometry: whether it gets routes of the collective network, if set.
 ///
 /// # Safety
 /// `configuration` points to `count` settings.
@@ -37,7 +37,7 @@ pub unsafe fn settings(
     Ok(optimize)
 }
 
-/// Has the advance of a context call an event.
+/// Lets the advance of a context call an event.
 pub fn call_later(
     context: &Context,
     event: Event,
@@ -47,7 +47,7 @@ pub fn call_later(
     Ok(context.driver().post(call)?)
 }
 
-/// The end of something that each endpoint of this task does.
+/// Joint end of an action of each endpoint of this task.
 struct Together {
     left: AtomicUsize,
     first: Mutex<Option<Failure>>,
@@ -64,14 +64,14 @@ impl Together {
             return;
         }
         let outcome = self.first.lock().take().map_or(Ok(()), Err);
-        // A context that has been destroyed calls nothing.
+        // A destroyed context calls nothing.
         if let Some(context) = self.context.upgrade() {
             let _ = call_later(&context, self.event, outcome);
         }
     }
 }
 
-/// Takes routes of the collective network, or gives them back; the advance of `context` calls `event` then.
+/// Allocates or frees routes of the collective network; then the advance of `context` calls `event`.
 pub fn update(
     context: &Weak<Context>,
     group: &Arc<Group>,

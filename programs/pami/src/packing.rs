@@ -1,4 +1,4 @@
-//! Data of collectives that lies with holes: it travels by memory of the library, where it has none.
+//! Data with holes in collectives: it is packed into memory of the library.
 
 use std::ffi::c_char;
 
@@ -18,10 +18,10 @@ enum Way {
     Received,
 }
 
-/// Data of the program in memory of the library.
+/// Packed data of the program.
 struct Packed {
     memory: Staging,
-    /// Where each part of it lies with holes, and where it begins in the memory.
+    /// Each part with its place in the program's memory and its start in the packed memory.
     parts: Vec<(Transfer, usize)>,
     way: Way,
 }
@@ -34,15 +34,14 @@ pub struct Packing {
     lists: Vec<Counts>,
 }
 
-/// A type without holes with as much data, and how many of its repetitions are one of the other.
+/// A type without holes with as much data, and its repetitions for one of the other type.
 fn dense(size: usize, element: Option<Element>) -> (Type, usize) {
     let element = element.unwrap_or(Element::BYTE);
     (element.number() as Type, size / element.size())
 }
 
 impl Packing {
-    /// Memory for `bytes` bytes, with the data that is in `parts` now. What is received has it, too: not all of it needs
-    /// to be written.
+    /// Memory for `bytes` bytes, with the current data of `parts`; also for received data, which may leave bytes unwritten.
     ///
     /// # Safety
     /// The program's memory is as the types say.
@@ -62,7 +61,7 @@ impl Packing {
         Ok(address)
     }
 
-    /// Puts memory without holes in the place of `times` buffers, one behind the other.
+    /// Replaces `times` contiguous buffers by packed memory.
     ///
     /// # Safety
     /// As [`add`](Self::add).
@@ -90,7 +89,7 @@ impl Packing {
         Ok(())
     }
 
-    /// Puts memory without holes in the place of blocks with counts and displacements.
+    /// Replaces blocks with counts and displacements by packed memory.
     ///
     /// # Safety
     /// As [`add`](Self::add); both arrays have `blocks` elements.
@@ -141,7 +140,7 @@ impl Packing {
         address
     }
 
-    /// Takes what has been received to where the program wants it.
+    /// Unpacks received data to the program's memory.
     ///
     /// # Safety
     /// As [`Packing::of`], at the end of the collective.
@@ -155,12 +154,12 @@ impl Packing {
         }
     }
 
-    /// Whether any data lies with holes.
+    /// Whether no data has holes.
     pub fn is_empty(&self) -> bool {
         self.packed.is_empty()
     }
 
-    /// Parameters that mean the same, with data that lies without holes. What is sent is copied now.
+    /// Equivalent parameters with packed data. Data to send is copied now.
     ///
     /// # Errors
     /// `PAMI_INVAL` for parameters that cannot be; `PAMI_ENOMEM`.
@@ -194,7 +193,7 @@ impl Packing {
                 )?
             };
         }
-        /// Packs both buffers, of so many parts.
+        /// Packs both buffers, with these numbers of parts.
         macro_rules! both {
             ($member:ident, $sent:expr, $received:expr) => {{
                 let p = &mut cmd.$member;
@@ -202,7 +201,7 @@ impl Packing {
                 buffer!(p, rcvbuf rtype rtypecount, $received, Received);
             }};
         }
-        /// The same where only the root receives.
+        /// Packs both buffers, if only the root receives.
         macro_rules! to_root {
             ($member:ident, $received:expr) => {{
                 let p = &mut cmd.$member;
@@ -212,7 +211,7 @@ impl Packing {
                 }
             }};
         }
-        /// Blocks of all to all, to the root, and from the root.
+        /// Packs the blocks of all to all, to the root, and from the root.
         macro_rules! gathered {
             ($member:ident) => {{
                 let p = &mut cmd.$member;
@@ -286,7 +285,7 @@ impl Packing {
         Ok((xfer, packing))
     }
 
-    /// Puts memory without holes in the place of this endpoint's part of a reduction.
+    /// Replaces this endpoint's part of a reduction by packed memory.
     ///
     /// # Safety
     /// As [`of`](Self::of).

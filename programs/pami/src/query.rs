@@ -13,13 +13,13 @@ use crate::failure::Failure;
 /// Main memory of a process, MiB.
 const MEMORY_MIB: usize = 65_536;
 
-/// Name of where a task runs.
+/// Name of a task's processor.
 const PROCESSOR: &std::ffi::CStr = c"gyre";
 
 /// Fills in the values of `count` attributes.
 ///
 /// # Safety
-/// `configuration` points to so many.
+/// `configuration` points to `count` of them.
 pub unsafe fn answer(
     configuration: *mut Configuration,
     count: usize,
@@ -68,7 +68,7 @@ fn of_client(client: &client::Client, name: AttributeName) -> Option<AttributeVa
         },
         AttributeName::CLIENT_TASK_ID => number(job.description.task as usize),
         CLIENT_ASYNC_GUARANTEE => number(1),
-        // A picosecond.
+        // One picosecond.
         AttributeName::CLIENT_WTICK => AttributeValue { doubleval: 1e-12 },
         _ => return None,
     })

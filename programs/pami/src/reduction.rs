@@ -62,10 +62,10 @@ fn reduce_op(operation: Predefined) -> Option<ReduceOp> {
     })
 }
 
-/// Number of all operations that programs define: their functions have none that all tasks know.
+/// Number of all operations of programs, whose functions have no number common to all tasks.
 const PROGRAMS: u16 = u16::MAX;
 
-/// Bytes of data of a repetition of a type.
+/// Bytes of data in one repetition of a type.
 ///
 /// # Errors
 /// `PAMI_INVAL` for none that is complete.
@@ -84,7 +84,7 @@ enum Does {
     },
 }
 
-/// How a collective combines its data.
+/// Operation of a collective on its data.
 pub struct Operation {
     does: Does,
     /// Bytes that are never divided.
@@ -92,7 +92,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// The operation `function` on data of a type; `commutative` is read of the program's own functions alone.
+    /// The operation `function` on data of a type; `commutative` counts only for functions of the program.
     ///
     /// # Errors
     /// `PAMI_INVAL` for a type that is none or not complete, and for an operation that it does not have.
@@ -138,8 +138,8 @@ impl Operation {
         self.unit
     }
 
-    /// The predefined operation and its type, if any endpoint may combine any data by it in any order; `None` for functions
-    /// of the program, and for operations whose order counts.
+    /// The predefined operation and its type, if endpoints may combine data in any order; `None` for functions of the program,
+    /// and for operations whose order counts.
     pub fn anywhere(&self) -> Option<(Predefined, Element)> {
         match self.does {
             Does::Predefined(operation, element) if self.is_commutative() => {
@@ -158,7 +158,7 @@ impl Operation {
         }
     }
 
-    /// Number by which all members name it.
+    /// Number that is the same for all members.
     fn number(&self) -> u16 {
         match self.does {
             // Both below 32.
@@ -169,7 +169,7 @@ impl Operation {
         }
     }
 
-    /// As the driver takes it.
+    /// The reduction for the driver.
     ///
     /// # Errors
     /// Errors of the driver.
@@ -183,7 +183,7 @@ impl Operation {
         self.user(self.unit, self.is_commutative(), move |a, b| combine(a, b))
     }
 
-    /// An operation on pairs of `bytes` bytes, whose members are this one's.
+    /// An operation on pairs of `bytes` bytes, whose members have this type.
     ///
     /// # Errors
     /// Errors of the driver.

@@ -1,4 +1,4 @@
-//! The parameters of a collective as the request of the driver, by its kind.
+//! Requests of the driver from the parameters of collectives, by kind.
 
 use gyre_collectives::{Reduction, Request};
 use gyre_remote::RemoteBuffer;
@@ -7,7 +7,7 @@ use crate::abi::XferType;
 use crate::arguments::Arguments;
 use crate::failure::Failure;
 
-/// The request of the driver. `reduction` is how data is combined, if it is.
+/// The request of the driver. `reduction` is the operation of collectives that combine data.
 ///
 /// # Errors
 /// `PAMI_INVAL` for parameters that cannot be, and for kinds that are no request of the driver.

@@ -17,7 +17,7 @@ use crate::variables::integer_bytes;
 /// Bits of the rights of a region: all.
 const ALL_RIGHTS: u8 = 7;
 
-/// Bytes behind a base slot that regions of the driver name, all that a process has.
+/// Bytes of a base slot, the whole memory of a process.
 const SLOT_BYTES: u64 = 1 << 36;
 
 /// Where `bytes` bytes from an address of another task on are for its node's hardware.

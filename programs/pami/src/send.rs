@@ -49,11 +49,11 @@ fn dispatch(context: &Context, send: &abi::SendImmediate) -> Result<u8, Failure>
         );
         return Err(Failure::invalid(text));
     }
-    // Those that are set fit.
+    // Numbers that are set fit.
     Ok(number as u8)
 }
 
-/// Sends `data`, of which `keep` lasts until it may be changed again.
+/// Sends `data`; `keep` holds staging memory until the local completion.
 ///
 /// # Safety
 /// The program passes parameters as `pami.h` says.
@@ -107,7 +107,7 @@ unsafe fn send_typed(context: &Context, typed: &abi::SendTyped) -> Result<(), Fa
         cookie: layout.data_cookie,
     };
     let transfer = place.transfer(data.iov_len, function)?;
-    // What is refused calls no data function.
+    // Refusals come before calls of data functions.
     dispatch(context, &typed.send)?;
     context.client.endpoint(typed.send.dest)?;
     let platform = &context.client.job.platform;

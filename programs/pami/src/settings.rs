@@ -1,12 +1,12 @@
-//! Arrays of settings that programs pass.
+//! Arrays of settings from programs.
 
 use crate::abi;
 use crate::failure::Failure;
 
-/// The settings that a program passes.
+/// The settings of a program.
 ///
 /// # Safety
-/// `configuration` points to `count` settings, which stay as they are for so long.
+/// `configuration` points to `count` settings, which do not change while they are used.
 pub unsafe fn passed_settings<'a>(
     configuration: *const abi::Configuration,
     count: usize,

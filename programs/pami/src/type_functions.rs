@@ -10,7 +10,7 @@ use crate::type_handles::{Made, TYPES, complete, made};
 use crate::typed_data::{Function, Place, transform};
 use crate::types::Type;
 
-/// Writes the handle of a new type to where the program wants it.
+/// Writes the handle of a new type for the program.
 ///
 /// # Safety
 /// `type_` is null or a place for a handle.

@@ -17,7 +17,7 @@ pub static TYPES: Handles<Made> = Handles::new("type", 0x4000_0000);
 static PREDEFINED: LazyLock<Vec<Arc<Type>>> =
     LazyLock::new(|| Element::all().map(Type::of).map(Arc::new).collect());
 
-/// A type that the program makes, or has made.
+/// A type of the program, open or complete.
 pub struct Made(Mutex<State>);
 
 enum State {
@@ -26,12 +26,12 @@ enum State {
 }
 
 impl Made {
-    /// One without blocks.
+    /// A type without blocks.
     pub fn new() -> Self {
         Self(Mutex::new(State::Open(Layout::EMPTY)))
     }
 
-    /// One that is complete.
+    /// A complete type.
     pub fn complete(of: Type) -> Self {
         Self(Mutex::new(State::Complete(Arc::new(of))))
     }
@@ -67,7 +67,7 @@ impl Made {
     }
 }
 
-/// The type of a handle that the program may change.
+/// The open type of a handle.
 ///
 /// # Errors
 /// `PAMI_INVAL` for a predefined type, and for a handle that is none.

@@ -1,4 +1,4 @@
-//! Data of a transfer and the program's memory: how it gets from one to the other, by a type and a data function.
+//! Transfer of data to and from the program's memory, by a type and a data function.
 
 #[cfg(test)]
 mod tests;
@@ -15,13 +15,13 @@ use crate::type_handles::{complete, predefined};
 use crate::types::Type;
 use gyre_interpose::Staging;
 
-/// Functions of a program are at no address below this.
+/// Lowest address of functions of a program; smaller values are predefined operations.
 const LOWEST_ADDRESS: usize = 4096;
 
-/// A data function and its cookie as a program gives them.
+/// A data function of a program, with its cookie.
 #[derive(Clone, Copy)]
 pub struct Function {
-    /// Null for a copy.
+    /// Null: a plain copy.
     pub function: DataFunction,
     /// Passed to it.
     pub cookie: *mut c_void,
@@ -53,7 +53,7 @@ impl Way {
     /// Combines `bytes` bytes.
     ///
     /// # Safety
-    /// Both addresses have so many, not the same ones; the program's function keeps to them.
+    /// Both addresses have `bytes` bytes, which do not overlap; the program's function accesses no others.
     unsafe fn apply(self, target: *mut u8, source: *const u8, bytes: usize) {
         match self {
             Self::Keep => (),
@@ -103,7 +103,7 @@ impl Place {
         })
     }
 
-    /// Bytes in a row at an address.
+    /// Contiguous bytes at an address.
     pub fn contiguous(address: *mut c_void) -> Self {
         Self {
             address: address as usize,
@@ -112,7 +112,7 @@ impl Place {
         }
     }
 
-    /// A way for `length` bytes of data to or from here.
+    /// A transfer of `length` bytes of data to or from here.
     ///
     /// # Errors
     /// `PAMI_INVAL` when the data function does not fit, and when there is no room for data.
@@ -182,13 +182,13 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Where the data lies, if it is copied and lies in one piece.
+    /// Address of the data, if it is copied and contiguous.
     pub fn direct(&self) -> Option<*mut u8> {
         let direct = matches!(self.way, Way::Copy) && self.place.of.layout.is_contiguous();
         direct.then(|| self.place.address.wrapping_add(self.place.offset) as *mut u8)
     }
 
-    /// Calls `each` for the pieces of the data: an address and the place in the data.
+    /// Calls `each` for the pieces of the data: an address and the range in the data.
     fn pieces(&self, mut each: impl FnMut(*mut u8, usize, usize)) {
         let layout = &self.place.of.layout;
         layout.pieces(self.place.offset, self.length, &mut |piece| {
@@ -197,7 +197,7 @@ impl Transfer {
         });
     }
 
-    /// The data that is sent: what the data function makes of zeros and of the program's memory.
+    /// The data to send: the data function applied to zeros and the program's memory.
     ///
     /// # Errors
     /// `PAMI_ENOMEM` when there is no memory.
@@ -211,7 +211,7 @@ impl Transfer {
         Ok(data)
     }
 
-    /// The same into zeros of the library at `target`.
+    /// Gathers the data into zeros of the library at `target`.
     ///
     /// # Safety
     /// As [`gathered`](Self::gathered); there are as many bytes as data.
@@ -222,7 +222,7 @@ impl Transfer {
         });
     }
 
-    /// Takes data that has come into the program's memory.
+    /// Scatters received data into the program's memory.
     ///
     /// # Safety
     /// As [`gathered`](Self::gathered).
@@ -234,7 +234,7 @@ impl Transfer {
         });
     }
 
-    /// The same with a function called once, on a copy of the program's memory: no place divides the data.
+    /// Scatters with one call of the function, on a copy of the program's memory, so the data is not divided.
     unsafe fn take_at_once(&self, data: &Staging) -> Result<(), Failure> {
         let place = self.place.clone();
         let copy = Self {
@@ -253,7 +253,7 @@ impl Transfer {
     }
 }
 
-/// Takes `length` bytes of data from one place to another.
+/// Transfers `length` bytes of data between two places.
 ///
 /// # Errors
 /// `PAMI_INVAL` when the data function does not fit; `PAMI_ENOMEM`.

@@ -1,4 +1,4 @@
-//! Data types: which bytes of a buffer belong to a transfer, and in which order. No memory is touched here.
+//! Data types: the bytes of a buffer in a transfer, and their order. No memory is accessed here.
 
 mod bytes;
 #[cfg(test)]
@@ -36,10 +36,10 @@ impl Content {
     }
 }
 
-/// A piece of the data that lies in one place.
+/// A contiguous piece of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// Where it lies, from the address of the buffer on; wraps, so it may lie before.
+    /// Offset from the address of the buffer; wraps, so it may be negative.
     pub at: usize,
     /// Bytes of the transfer before it.
     pub from: usize,
@@ -47,12 +47,12 @@ pub struct Piece {
     pub bytes: usize,
 }
 
-/// Some bytes, or what another type says, again and again.
+/// Repetitions of a block of bytes or of another type.
 #[derive(Debug, Clone)]
 struct Part {
     /// Bytes of data before it.
     start: usize,
-    /// Where the first repetition lies.
+    /// Displacement of the first repetition.
     at: usize,
     count: usize,
     stride: usize,
@@ -74,24 +74,24 @@ impl Body {
     }
 }
 
-/// Where the data of one repetition of a type lies. Displacements and strides wrap; those of a negative number go back.
+/// Layout of one repetition of a type. Displacements and strides wrap, so they may be negative.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// In the order of the data; each has some.
+    /// Parts in the order of the data; none is empty.
     parts: Vec<Part>,
     /// Bytes of data.
     size: usize,
-    /// Where the next block goes, and at last where the next repetition begins.
+    /// The cursor: place of the next block, and finally of the next repetition.
     extent: usize,
     /// Greatest common divisor of the blocks' sizes; 0 if there are none.
     grain: usize,
     content: Content,
-    /// Layouts that the parts are nested in, at most.
+    /// Depth of the nesting of its parts.
     depth: u32,
 }
 
 impl Layout {
-    /// One without blocks.
+    /// A type without blocks.
     pub const EMPTY: Self = Self {
         parts: Vec::new(),
         size: 0,
@@ -155,7 +155,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Adds a part behind the others, whose data it continues.
+    /// Appends a part.
     fn push(&mut self, part: Part) -> Result<(), Failure> {
         let added = part.body.size().checked_mul(part.count);
         let size = added.and_then(|added| self.size.checked_add(added));
@@ -185,7 +185,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Whether the data lies in one piece, however many repetitions there are.
+    /// Whether the data of any number of repetitions is contiguous.
     pub fn is_contiguous(&self) -> bool {
         match self.parts.as_slice() {
             [part] => {
@@ -199,7 +199,7 @@ impl Layout {
 }
 
 impl Part {
-    /// The same as bytes or with less nesting, where that is possible.
+    /// Simplifies it to bytes, or to less nesting, if possible.
     fn simplified(mut self) -> Self {
         if let Body::Layout(layout) = &self.body
             && let [inner] = layout.parts.as_slice()
@@ -216,7 +216,7 @@ impl Part {
                 if inner.count > 1 {
                     self.stride = inner.stride;
                 }
-                // No more than the data of both, which is checked afterwards.
+                // At most the data of both, which is checked afterwards.
                 let count = self.count.checked_mul(inner.count);
                 if let Some(count) = count {
                     self = Self {
@@ -246,10 +246,10 @@ fn common_divisor(one: usize, other: usize) -> usize {
     }
 }
 
-/// A type that is complete.
+/// A complete type.
 #[derive(Debug)]
 pub struct Type {
-    /// Where the data lies.
+    /// Layout of the data.
     pub layout: Arc<Layout>,
     /// Bytes that data functions never see divided.
     pub atom: usize,
@@ -293,12 +293,12 @@ impl Type {
         self.layout.size
     }
 
-    /// From one repetition to the next; wraps.
+    /// Distance between repetitions; wraps.
     pub fn extent(&self) -> usize {
         self.layout.extent
     }
 
-    /// The predefined type that all the data is of.
+    /// The predefined type of all the data, if there is one.
     pub fn element(&self) -> Option<Element> {
         match self.layout.content {
             Content::Elements(element) => Some(element),

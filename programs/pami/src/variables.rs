@@ -2,7 +2,7 @@
 
 use crate::abi::Type;
 
-/// A handle as the program reads it from a variable of the library: a number that is no address.
+/// A handle in a variable of the library: a number that is not an address.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Number(usize);

@@ -1,5 +1,5 @@
-//! Messages of active-message collectives: the call that goes from an endpoint to one that follows it in the tree, and the
-//! answer that comes back when all behind that one have done their part.
+//! Messages of active-message collectives: a call from an endpoint to a child in the tree, and the answer of the child when its
+//! whole subtree has done its part.
 
 use gyre_driver::MAX_HEADER;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::elements::Element;
 use crate::failure::Failure;
 use crate::operations::Operation;
 
-/// Most bytes of the sentence of a failure in an answer.
+/// Most bytes of a failure's text in an answer.
 const TEXT: usize = MAX_HEADER / 2;
 
 /// A kind of active-message collective.
@@ -49,14 +49,14 @@ impl Kind {
     }
 }
 
-/// Names a collective that is under way.
+/// Name of a pending collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key {
     /// Number of the geometry.
     pub geometry: u16,
     /// Place of the root in the geometry's list.
     pub root: u32,
-    /// Which of the root's collectives.
+    /// Number of the root's collective.
     pub number: u32,
 }
 
@@ -67,7 +67,7 @@ pub struct Call {
     pub key: Key,
     /// Its kind.
     pub kind: Kind,
-    /// Where the receiver is in the tree.
+    /// Place of the receiver in the tree.
     pub tree: Tree,
     /// Number of the dispatch.
     pub dispatch: u32,
@@ -75,7 +75,7 @@ pub struct Call {
     pub header: u64,
     /// Bytes of the data of each endpoint.
     pub bytes: u64,
-    /// Numbers of operation and type by which data is combined on its way to the root; `None`: it is not.
+    /// Numbers of operation and type that combine data on its way to the root; `None`: data is not combined.
     pub combined: Option<(u8, u8)>,
 }
 
@@ -103,7 +103,7 @@ impl Call {
         }
     }
 
-    /// Bytes that `span` endpoints answer together.
+    /// Bytes in the answer of `span` endpoints.
     pub fn answer(&self, span: usize) -> usize {
         let bytes = self.bytes as usize;
         match (self.kind, self.combined) {
@@ -113,7 +113,7 @@ impl Call {
         }
     }
 
-    /// How data is combined on its way.
+    /// Operation on data on its way.
     pub fn combination(&self) -> Option<(Operation, Element)> {
         let (operation, element) = self.combined?;
         let operation = Operation::of(usize::from(operation))?;
@@ -124,11 +124,11 @@ impl Call {
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
-    /// The receiver and those behind it are to take part.
+    /// The receiver and its subtree take part.
     Call(Call),
-    /// They have.
+    /// The subtree has taken part.
     Answer {
-        /// In which collective.
+        /// The collective.
         key: Key,
         /// Place of the sender in the tree.
         place: u32,
@@ -138,7 +138,7 @@ pub enum Message {
 }
 
 impl Message {
-    /// An answer; of a long sentence its beginning.
+    /// An answer; a long text is truncated.
     pub fn answer(key: Key, place: u32, outcome: &Result<(), Failure>) -> Self {
         let failure = outcome.as_ref().err().map(|failure| {
             let mut text = failure.text.clone();
@@ -152,7 +152,7 @@ impl Message {
         }
     }
 
-    /// As the header of a message of the driver.
+    /// Encodes it as the header of a message of the driver.
     ///
     /// # Errors
     /// `PAMI_ERROR` when it cannot be written.
@@ -171,7 +171,7 @@ impl Message {
     }
 }
 
-/// The failure that an answer tells.
+/// The failure in an answer.
 pub fn failure((code, text): (i32, String)) -> Failure {
     Failure {
         code: ResultCode(code),

@@ -1,9 +1,9 @@
-//! Active-message collectives at a context: calls go down the tree, each with the headers and data of those behind, and
-//! answers come up, each with what they give.
+//! Active-message collectives at a context: calls go down the tree, each with the headers and data of a subtree, and answers go
+//! up, each with the data of a subtree.
 //!
-//! An endpoint passes a call on before its function of the program is called, and answers when that and all answers behind
-//! it have come: so the root knows the end of all, and what any of them has refused. Nothing is in an order but a root's
-//! collective itself; calls and answers name it by [`Key`].
+//! An endpoint forwards a call before it calls its function of the program, and answers when that has ended and all children have
+//! answered, so the root learns the end of all, and failures of any. Collectives are not ordered; calls and answers name theirs
+//! by [`Key`].
 
 use std::collections::BTreeMap;
 use std::ptr;
@@ -24,7 +24,7 @@ use crate::failure::Failure;
 use crate::group::Group;
 use gyre_interpose::Job;
 
-/// A call that has come, with all its items.
+/// An arrived call, with all its items.
 struct Come {
     call: Call,
     caller: Endpoint,
@@ -42,7 +42,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// None yet. Receives the messages that come to a context of the client with handle `client`.
+    /// Empty. Sets the dispatch of a context of the client with handle `client`.
     ///
     /// # Errors
     /// Errors of the driver.
@@ -62,12 +62,12 @@ impl Calls {
         Ok(this)
     }
 
-    /// A number for a collective of this context, which is its root.
+    /// A new number for a collective with this context as root.
     pub fn number(&self) -> u32 {
         self.last.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Begins a part: calls those behind. `items` are those of the whole subtree.
+    /// Begins a part: calls the children. `items` are those of the whole subtree.
     pub fn begin(self: &Arc<Self>, context: &Context<RemotePlatform>, part: Part, items: &Range) {
         let (call, group) = (part.call, Arc::clone(&part.group));
         self.under_way.lock().insert(call.key, part);
@@ -79,7 +79,7 @@ impl Calls {
             let bytes = call.items(tree.span());
             let this = Arc::clone(self);
             let whose = Whose::Child(tree.place);
-            // Its answer tells the end, unless there will be none.
+            // Its answer reports the end, unless none will come.
             let sent: DoneFn<RemotePlatform> = Box::new(move |context, outcome| {
                 if let Err(error) = outcome {
                     this.done(context, call.key, whose, Err(error.into()));
@@ -99,7 +99,7 @@ impl Calls {
         }
     }
 
-    /// Notes that a part has been done, of this endpoint itself with its data; what comes with all of them goes up.
+    /// Notes the end of a part, of this endpoint with its data; answers when all parts have ended.
     pub fn done(
         &self,
         context: &Context<RemotePlatform>,
@@ -109,7 +109,7 @@ impl Calls {
     ) {
         let mut part = {
             let mut under_way = self.under_way.lock();
-            // Whatever comes behind a failure that has been told already is part of that.
+            // Later failures add nothing to a reported one.
             let Some(part) = under_way.get_mut(&key) else {
                 return;
             };
@@ -132,7 +132,7 @@ impl Calls {
         }
     }
 
-    /// Does what calls for a geometry that has been made have waited for.
+    /// Handles calls that waited for a geometry.
     pub fn made(self: &Arc<Self>, context: &Context<RemotePlatform>) {
         let held = std::mem::take(&mut *self.held.lock());
         for come in held {
@@ -199,7 +199,7 @@ impl Calls {
             let under_way = self.under_way.lock();
             under_way.get(&key).and_then(|part| part.into(place))
         };
-        // What nobody waits for follows a failure that has been told.
+        // Unexpected parts follow a reported failure.
         let Some(into) = into else {
             return Ok(Receive::Consumed);
         };
@@ -218,7 +218,7 @@ impl Calls {
         })
     }
 
-    /// Takes part in what an endpoint has called for: passes the call on, and does this endpoint's part.
+    /// Handles a call: forwards it, and does this endpoint's part.
     fn take_part(self: &Arc<Self>, context: &Context<RemotePlatform>, come: Come) {
         let (call, caller) = (come.call, come.caller);
         let taken = match Group::with_number(self.client, call.key.geometry) {

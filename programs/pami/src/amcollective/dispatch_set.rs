@@ -1,4 +1,4 @@
-//! Which functions of the program receive active-message collectives.
+//! Dispatch of active-message collectives to functions of the program.
 
 use std::ffi::c_void;
 

@@ -1,4 +1,4 @@
-//! How messages of active-message collectives are sent and received.
+//! Sending and receiving of messages of active-message collectives.
 
 use gyre_driver::{Arrival, BufferRange, Context, DoneFn, Endpoint, Error, Receive, SendMessage};
 use gyre_remote::{RemoteBuffer, RemotePlatform};
@@ -10,7 +10,7 @@ use gyre_interpose::Job;
 /// Dispatch of the messages.
 pub const DISPATCH: u8 = 220;
 
-/// Memory that a message is sent from or comes to.
+/// Memory of a message.
 pub type Range = BufferRange<RemoteBuffer>;
 
 /// Name of an endpoint in errors.
@@ -18,10 +18,10 @@ pub fn name(endpoint: Endpoint) -> String {
     format!("{}, context {}", endpoint.task(), endpoint.context_offset())
 }
 
-/// Receives the data of a message into `into`, or into memory of its own, and calls `then` when it is there.
+/// Receives the data of a message into `into`, or into new memory, and calls `then` when it is complete.
 ///
 /// # Errors
-/// None of its own: `then` gets them.
+/// None: `then` gets them.
 pub fn receive(
     arrival: &Arrival<'_>,
     into: Option<Range>,
@@ -56,7 +56,7 @@ pub fn receive(
     })
 }
 
-/// Sends a message with data; `done` is called when that has been read.
+/// Sends a message with data; `done` is called when the data has been read.
 ///
 /// # Errors
 /// Errors of the driver.
@@ -75,7 +75,7 @@ pub fn send(
     Ok(context.send(message)?)
 }
 
-/// Answers a call with what has been collected, or with a failure.
+/// Answers a call with the collected data, or with a failure.
 pub fn answer(
     context: &Context<RemotePlatform>,
     to: Endpoint,

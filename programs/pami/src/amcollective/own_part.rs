@@ -1,5 +1,5 @@
-//! An endpoint's own part of an active-message collective: its function of the program is called, and its data goes to where
-//! that says, or comes from there.
+//! An endpoint's own part of an active-message collective: calls its function of the program, and transfers its data to or from
+//! the place that the function returns.
 
 use std::ffi::c_void;
 
@@ -16,7 +16,7 @@ use crate::typed_data::{Function, Place, Transfer};
 pub struct Given {
     /// Data for the root.
     pub data: Vec<u8>,
-    /// How it is combined, if there is data to combine.
+    /// Operation on the data, if it is combined.
     pub operation: Option<Operation>,
 }
 
@@ -35,11 +35,11 @@ pub struct Caller {
     pub origin: abi::Endpoint,
     /// Handle of the geometry.
     pub geometry: usize,
-    /// The root's: what is passed to an operation, and whether it may be called in any order.
+    /// At the root: cookie of the operation, and whether it may be called in any order.
     pub operation: (*mut c_void, bool),
 }
 
-/// Does the part of `receiver`, with an endpoint's header and the data that goes to it.
+/// Does the part of `receiver`, with an endpoint's header and data.
 pub fn run(receiver: &Receiver, call: &Call, item: &[u8], caller: Caller) -> Own {
     let bytes = call.bytes as usize;
     let (header, data) = item.split_at(item.len().min(call.header as usize));
@@ -60,7 +60,7 @@ pub fn run(receiver: &Receiver, call: &Call, item: &[u8], caller: Caller) -> Own
     Own { event, outcome }
 }
 
-/// How data gets to or from where the program has said.
+/// Transfer of data to or from the program's place.
 fn transfer(said: &Said, bytes: usize) -> Result<Transfer, Failure> {
     let Said { place, .. } = said;
     let by = Function {

@@ -31,14 +31,14 @@ pub enum Whose {
     Child(u32),
 }
 
-/// An endpoint that this one has called, and what is behind it.
+/// A called endpoint, with its subtree.
 struct Child {
     tree: Tree,
     into: BufferRange<RemoteBuffer>,
     has_answered: bool,
 }
 
-/// A collective under way at an endpoint.
+/// A pending collective at an endpoint.
 pub struct Part {
     /// The call.
     pub call: Call,
@@ -50,7 +50,7 @@ pub struct Part {
     collected: BufferRange<RemoteBuffer>,
     children: Vec<Child>,
     own_done: bool,
-    /// The first that came.
+    /// The first failure.
     failure: Option<Failure>,
 }
 
@@ -101,14 +101,14 @@ impl Part {
         })
     }
 
-    /// Where the data of the subtree at a place goes; `None` for a place that is not waited for.
+    /// Memory for the data of the subtree at a place; `None` for an unexpected place.
     pub fn into(&self, place: u32) -> Option<BufferRange<RemoteBuffer>> {
         let mut waiting = self.children.iter().filter(|child| !child.has_answered);
         let child = waiting.find(|child| child.tree.place == place)?;
         Some(child.into.clone())
     }
 
-    /// Notes that a part has been done, of the endpoint itself with its data. The first word of each counts.
+    /// Notes the end of a part, of the endpoint itself with its data. Only the first report of each counts.
     pub fn note(&mut self, whose: Whose, outcome: Result<Vec<u8>, Failure>) {
         let done = match whose {
             Whose::Own => Some(&mut self.own_done),
@@ -131,7 +131,7 @@ impl Part {
         }
     }
 
-    /// Whether nothing is waited for.
+    /// Whether all parts have ended.
     pub fn is_complete(&self) -> bool {
         self.own_done && self.children.iter().all(|child| child.has_answered)
     }
@@ -155,7 +155,7 @@ impl Part {
                 let read = range.read(0, &mut data).map_err(gyre_driver::Error::from);
                 read.map(|()| data)
             };
-            // In the order of the tree, whoever came first: rounding is the same in every run.
+            // In the order of the tree, not of arrival, so rounding is the same in every run.
             let mut all = data(&self.collected)?;
             for child in &self.children {
                 combine(&mut all, &data(&child.into)?);

@@ -53,13 +53,13 @@ enum Function {
 
 /// Answer of a function of the program.
 pub struct Said {
-    /// Where the data goes or comes from.
+    /// Place of the data.
     pub place: Recv,
-    /// How it is combined, by the function of a reduction.
+    /// Operation, from the function of a reduction.
     pub operation: DataFunction,
 }
 
-/// A function of the program, and what it is called with.
+/// A function of the program, with its cookie.
 #[derive(Clone, Copy)]
 pub struct Receiver {
     function: Function,
@@ -95,7 +95,7 @@ impl Receiver {
         })
     }
 
-    /// Calls it. It gets no data, which comes to where it says.
+    /// Calls it. It gets no data; it returns the place of the data.
     pub fn call(
         &self,
         header: &[u8],

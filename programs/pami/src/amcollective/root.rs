@@ -1,4 +1,4 @@
-//! The root of an active-message collective: what its program says as a call, and where the answer goes.
+//! The root of an active-message collective: the call from its parameters, and the place of the answer.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::reduction::{Operation, bytes_of};
 use crate::typed_data::{Function, Place, Transfer};
 use gyre_interpose::Staging;
 
-/// The parameters of a collective, whatever its kind.
+/// The parameters of a collective of any kind.
 struct Parameters {
     dispatch: usize,
     /// One for all, or one for each endpoint.
@@ -74,10 +74,10 @@ impl Parameters {
         Place::new(self.buffer, self.type_, offset)?.transfer(bytes, Function::COPY)
     }
 
-    /// Headers and data of `members` endpoints as they are sent, in the order of the tree.
+    /// Headers and data to send to `members` endpoints, in the order of the tree.
     ///
     /// # Safety
-    /// The program's memory is as it has said.
+    /// The parameters describe the program's memory.
     unsafe fn items(&self, call: &Call, members: usize) -> Result<Vec<u8>, Failure> {
         let length = self.headerlen;
         let parts = if call.is_one_for_all() { 1 } else { members };
@@ -111,11 +111,11 @@ impl Parameters {
     }
 }
 
-/// Takes what all endpoints have given to where the program wants it: `data` has that of each, in the order of the tree, or
-/// what their data has been combined to.
+/// Transfers the result to the program's memory: `data` has the data of each endpoint, in the order of the tree, or the combined
+/// data.
 ///
 /// # Safety
-/// The transfers are those of the program's memory.
+/// The transfers are to the program's memory.
 unsafe fn take(
     call: &Call,
     (first, rest): &(Transfer, Option<Transfer>),
@@ -124,7 +124,7 @@ unsafe fn take(
 ) -> Result<(), Failure> {
     let bytes = call.bytes as usize;
     let members = call.tree.members as usize;
-    // Of the last endpoints of the list, which come first.
+    // The last endpoints of the list come first.
     let behind = (members - call.key.root as usize) * bytes;
     // SAFETY: what the caller promises.
     unsafe {
@@ -156,7 +156,7 @@ unsafe fn take(
     Ok(())
 }
 
-/// Begins a collective whose root is the endpoint of `context`. Its own function of the program is called at once, but for a
+/// Begins a collective with the endpoint of `context` as root. Its own function of the program is called at once, except for a
 /// broadcast; all callbacks are called by the advance of the context.
 ///
 /// # Errors

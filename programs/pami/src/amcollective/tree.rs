@@ -1,4 +1,4 @@
-//! The tree of an active-message collective: binomial, over the endpoints of a geometry from the root's place on and around.
+//! The tree of an active-message collective: binomial, over the endpoints of a geometry in list order from the root, cyclic.
 //! The subtree of an endpoint has the places after its own, so its data is contiguous.
 
 use serde::{Deserialize, Serialize};
@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 pub struct Tree {
     /// Endpoints of the geometry.
     pub members: u32,
-    /// How far behind the root's place the endpoint's is in the geometry's list, around its end.
+    /// Distance from the root in the geometry's list, cyclic.
     pub place: u32,
 }
 
 impl Tree {
-    /// The root's place among so many endpoints.
+    /// The root's place among this many endpoints.
     pub fn root(members: u32) -> Self {
         Self { members, place: 0 }
     }
 
-    /// Where the endpoint is in the geometry's list, when the root is at `root`, which is in the list.
+    /// Position of the endpoint in the geometry's list, for a root at position `root`.
     pub fn index(self, root: u32) -> u32 {
         let left = self.members - root;
         if self.place < left {
@@ -28,7 +28,7 @@ impl Tree {
         }
     }
 
-    /// Places of the subtree that begins here, this one too.
+    /// Places of the subtree, this one included.
     pub fn span(self) -> usize {
         let left = self.members - self.place;
         let most = match self.place {
@@ -38,7 +38,7 @@ impl Tree {
         most as usize
     }
 
-    /// The places that follow this one at once, ascending.
+    /// The places of its children, ascending.
     pub fn children(self) -> impl DoubleEndedIterator<Item = Self> {
         let span = self.span() as u64;
         let steps = (0..u32::BITS).map(|bit| 1u64 << bit);

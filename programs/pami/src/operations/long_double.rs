@@ -1,4 +1,4 @@
-//! `long double`: 80 bits in 16 bytes, on which the processor's x87 unit computes as C does.
+//! `long double`: 80 bits in 16 bytes, with the arithmetic of the x87 unit, as in C.
 
 use std::arch::asm;
 use std::cmp::Ordering;
@@ -7,10 +7,10 @@ use std::ops::{Add, Mul};
 /// Bits of the exponent and the mantissa.
 const MAGNITUDE: u128 = (1 << 79) - 1;
 
-/// Magnitude of infinity; those above are not a number.
+/// Magnitude of infinity; higher ones are NaN.
 const INFINITY: u128 = 0x7fff_8000_0000_0000_0000;
 
-/// A `long double` as it lies in memory, padding included.
+/// A `long double` in memory, padding included.
 #[derive(Debug, Clone, Copy)]
 pub struct LongDouble([u8; 16]);
 
@@ -25,7 +25,7 @@ impl LongDouble {
         self.0
     }
 
-    /// A number in the order of the values; none if it is not a number.
+    /// A number in the order of the values; `None` for NaN.
     fn rank(self) -> Option<i128> {
         let bits = u128::from_ne_bytes(self.0);
         let magnitude = bits & MAGNITUDE;

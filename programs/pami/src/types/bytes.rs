@@ -1,4 +1,4 @@
-//! Types as bytes that another task can read.
+//! Serialized types, for other tasks.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const MARK: u32 = 0x5059_5401;
 struct Flat {
     mark: u32,
     atom: usize,
-    /// Each after those that are nested in it: the last is the type's.
+    /// Each after its nested layouts; the last is the type's.
     layouts: Vec<FlatLayout>,
 }
 
@@ -25,7 +25,7 @@ struct Flat {
 struct FlatLayout {
     extent: usize,
     grain: usize,
-    /// The predefined type that all data is of; 0 if there is none.
+    /// The predefined type of all data; 0 if there is none.
     element: usize,
     parts: Vec<FlatPart>,
 }
@@ -45,11 +45,11 @@ enum FlatBody {
     Layout(usize),
 }
 
-/// Numbers of the layouts that are there already.
+/// Numbers of the layouts that were added already.
 type Numbers = HashMap<*const Layout, usize>;
 
 impl FlatLayout {
-    /// Puts a layout behind those that are nested in it; its number.
+    /// Adds a layout after its nested ones; returns its number.
     fn put(layout: &Layout, layouts: &mut Vec<Self>, numbers: &mut Numbers) -> usize {
         if let Some(&number) = numbers.get(&std::ptr::from_ref(layout)) {
             return number;
@@ -78,7 +78,7 @@ impl FlatLayout {
         layouts.len() - 1
     }
 
-    /// The layout, unless it contradicts itself.
+    /// The layout, if it is consistent.
     fn layout(&self, before: &[Arc<Layout>]) -> Option<Layout> {
         let mut layout = Layout::EMPTY;
         for part in &self.parts {
@@ -119,7 +119,7 @@ impl FlatLayout {
 }
 
 impl Type {
-    /// The type as bytes.
+    /// Serializes the type.
     pub fn serialized(&self) -> &[u8] {
         self.serialized.get_or_init(|| {
             let mut layouts = Vec::new();
@@ -134,7 +134,7 @@ impl Type {
         })
     }
 
-    /// The type that `bytes` are.
+    /// Deserializes a type.
     ///
     /// # Errors
     /// `PAMI_INVAL` when they are none.

@@ -1,4 +1,4 @@
-//! Types byte by byte: what a layout is compared with.
+//! Model of types, byte by byte, for tests of layouts.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub struct Model {
 }
 
 impl Recipe {
-    /// The type as it should be.
+    /// The expected type.
     pub fn model(&self) -> Model {
         let mut model = Model::default();
         for blocks in &self.0 {
@@ -54,7 +54,7 @@ impl Recipe {
         model
     }
 
-    /// The type as it is.
+    /// The actual layout.
     pub fn layout(&self) -> Result<Layout, Failure> {
         let mut layout = Layout::EMPTY;
         for blocks in &self.0 {
@@ -72,7 +72,7 @@ impl Recipe {
 }
 
 impl Model {
-    /// Where bytes `offset..offset + length` of the data are.
+    /// Places of bytes `offset..offset + length` of the data.
     pub fn bytes(&self, offset: usize, length: usize) -> Vec<i64> {
         let size = self.places.len();
         let place = |byte| (byte / size) as i64 * self.extent + self.places[byte % size];
@@ -101,7 +101,7 @@ fn recipe_of(what: impl Strategy<Value = What> + Clone) -> impl Strategy<Value =
     let offset = prop_oneof![Just(0), -20i64..20];
     let blocks =
         (what, offset, 0usize..4, stride).prop_map(|(what, offset, count, stride)| Blocks {
-            // One behind the other now and then.
+            // Sometimes contiguous.
             stride: stride.unwrap_or_else(|| match &what {
                 What::Bytes(bytes) => *bytes as i64,
                 What::Typed(recipe) => recipe.model().extent,

@@ -1,10 +1,9 @@
-//! From the data of a transfer to the pieces that it lies in.
+//! Pieces of the data of a transfer.
 
 use super::{Body, Layout, Piece};
 
 impl Layout {
-    /// Calls `each` for the pieces of bytes `offset..offset + length` of the data, in their order. Pieces that continue
-    /// each other are one.
+    /// Calls `each` for the pieces of bytes `offset..offset + length` of the data, in order. Adjacent pieces are merged.
     pub fn pieces(&self, offset: usize, length: usize, each: &mut dyn FnMut(Piece)) {
         if length == 0 || self.size == 0 {
             return;
@@ -32,19 +31,19 @@ impl Layout {
     }
 }
 
-/// On the way through the data of a transfer.
+/// State of a walk through the data of a transfer.
 struct Walk<'a> {
     /// Bytes of the next layout's data to skip.
     skip: usize,
-    /// Bytes of the transfer that have no place yet.
+    /// Remaining bytes of the transfer.
     left: usize,
-    /// The last piece, which may go on.
+    /// The last piece, which may be extended.
     piece: Piece,
     each: &'a mut dyn FnMut(Piece),
 }
 
 impl Walk<'_> {
-    /// Goes through one repetition of a layout.
+    /// Walks through one repetition of a layout.
     fn layout(&mut self, layout: &Layout, base: usize) {
         let first = layout
             .parts
