@@ -55,7 +55,7 @@ mod tests {
     const SLOW: Growth = Growth::Slow(5);
 
     #[test]
-    fn x6_sleeps_begin_after_some_idle_polls_grow_and_end_with_what_is_found() {
+    fn x6_sleeps_begin_after_idle_polls_grow_and_end_with_a_result() {
         let idle_polls = IdlePolls::default();
         for _ in 0..IDLE_POLLS {
             assert_eq!(idle_polls.sleep_ps(FAST), None);

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_come_as_they_were_sent_and_no_longer_than_the_shared_piece() {
+    fn requests_arrive_as_sent_and_are_cut_at_the_shared_piece() {
         let request = Request {
             write: true,
             address: 0x7fff_1234_5678,

@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn x6_values_are_seen_by_others_behind_a_barrier_and_by_their_own_task_at_once() {
+    fn x6_values_are_visible_after_a_barrier_and_to_their_task_at_once() {
         let mut server = PmiServer::new(&[0, 1, 2]);
         assert_eq!(get(&mut server, 0, "a"), None);
         put(&mut server, 0, "a", "first");

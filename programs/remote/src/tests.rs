@@ -406,7 +406,7 @@ fn every_call<P: Platform>(platform: &P) -> Result<Vec<String>, String> {
 }
 
 #[test]
-fn every_call_reaches_the_node_as_it_was_made_and_its_result_comes_back() {
+fn every_call_reaches_the_node_and_its_result_comes_back() {
     let here = Noted::default();
     let expected = every_call(&here).expect("ends");
 
@@ -469,7 +469,7 @@ fn a_failed_task_reports_its_error_on_both_sides() {
 }
 
 #[test]
-fn a_task_that_goes_away_is_noticed_and_what_it_had_is_given_back() {
+fn resources_of_a_task_that_goes_away_are_freed() {
     let (machine, side) = sides();
     let task = thread::spawn(move || {
         let ask = |request: Request| {
@@ -660,7 +660,7 @@ fn requests_that_break_the_rules_are_refused_by_name() {
 }
 
 #[test]
-fn requests_that_nobody_waits_for_are_carried_out_in_their_order() {
+fn requests_without_an_answer_are_carried_out_in_order() {
     let (machine, task) = far(|platform| {
         let buffer = platform.alloc(8, 64).map_err(|e| e.to_string())?;
         // More than a message holds, between requests that are answered.
@@ -689,7 +689,7 @@ fn requests_that_nobody_waits_for_are_carried_out_in_their_order() {
 }
 
 #[test]
-fn small_writes_travel_with_the_next_request_and_large_ones_keep_their_place() {
+fn small_writes_travel_with_the_next_request_in_order() {
     let (result, calls) = through(|platform| {
         let buffer = platform.alloc(600, 64).map_err(|e| e.to_string())?;
         let mut expected = vec![0; 600];
@@ -711,7 +711,7 @@ fn small_writes_travel_with_the_next_request_and_large_ones_keep_their_place() {
 }
 
 #[test]
-fn what_follows_is_read_at_once_and_again_when_anything_has_happened() {
+fn bytes_read_ahead_are_valid_until_the_next_request() {
     let (result, calls) = through(|platform| {
         let buffer = platform.alloc(600, 64).map_err(|e| e.to_string())?;
         let data: Vec<u8> = (0..600).map(|i| (i % 251) as u8).collect();
@@ -935,7 +935,7 @@ fn what_a_process_prints_is_passed_on_to_its_end() {
 }
 
 #[test]
-fn x6_what_a_process_prints_between_two_lines_of_start_up_is_passed_on_between_them() {
+fn x6_output_between_start_up_lines_is_passed_on_between_them() {
     let mut command = Command::new("bash");
     let say = "echo first >&$PMI_FD; sleep 0.05; printf printed; echo second >&$PMI_FD";
     command.args(["-c", say]).stdout(Stdio::piped());

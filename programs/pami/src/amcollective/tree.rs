@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn x6_every_endpoint_is_behind_the_root_of_the_tree_once_and_subtrees_lie_in_a_row() {
+    fn x6_the_tree_has_every_endpoint_once_and_contiguous_subtrees() {
         for members in 1..70 {
             let mut seen = vec![0; members as usize];
             let mut open = vec![Tree::root(members)];

@@ -108,7 +108,7 @@ fn numbers(kind: Kind) -> Vec<i64> {
 }
 
 #[test]
-fn x6_every_operation_on_every_predefined_type_is_what_the_header_says() {
+fn x6_operations_on_predefined_types_are_those_of_the_header() {
     let mut valid = 0;
     for element in Element::all() {
         let kind = element.kind();

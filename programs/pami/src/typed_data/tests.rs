@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn x6_data_is_scattered_in_the_order_of_the_type_and_nothing_else_changes(
+    fn x6_data_is_scattered_by_its_type_and_nothing_else_changes(
         recipe in recipe(), offset in 0usize..100, length in 1usize..200,
     ) {
         let of = made(&recipe);
