@@ -312,3 +312,13 @@ pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
     // The rest is not longer than the argument.
     sleep_for(&time).map_or_else(|left| left.tv_sec as c_uint, |()| 0)
 }
+
+/// C: `gyre_compute`. Charges computation, nanoseconds of simulated time. No effect outside of a task.
+#[unsafe(no_mangle)]
+pub extern "C" fn gyre_compute(nanoseconds: u64) {
+    boundary::value(|| {
+        if let Some(job) = Job::of_this_thread() {
+            job.platform.compute(nanoseconds.saturating_mul(1000));
+        }
+    });
+}

@@ -1,11 +1,10 @@
 //! Computation of the program: measured processor time that takes simulated time with `gyre exec --compute`, and time that the
-//! program states by [`gyre_compute`].
+//! program states by [`gyre_compute`](crate::clocks::gyre_compute).
 
 use std::cell::Cell;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::boundary;
 use crate::job::Job;
 
 thread_local! {
@@ -57,14 +56,4 @@ fn processor_time_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     // Never negative.
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// C: `gyre_compute`. Charges computation, nanoseconds of simulated time. No effect outside of a task.
-#[unsafe(no_mangle)]
-pub extern "C" fn gyre_compute(nanoseconds: u64) {
-    boundary::value(|| {
-        if let Some(job) = Job::of_this_thread() {
-            job.platform.compute(nanoseconds.saturating_mul(1000));
-        }
-    });
 }

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use super::{Bits, Iovec};
+use super::primitives::{Bits, Iovec};
 
 /// Bytes of a pami_memregion_t. C: `PAMI_CLIENT_MEMREGION_SIZE_STATIC`.
 pub const CLIENT_MEMREGION_SIZE_STATIC: usize = 64;
