@@ -49,7 +49,7 @@ conformance: setup-verilator
 # The command, target/release/gyre, what C programs link with, target/release/libpami.so, and libfabric's provider for programs of
 # MPI, alone in a folder, after a change in Rust; a change in rtl/ needs nothing.
 build: setup-verilator
-	$(CARGO) build $(PROFILE) -p gyre -p gyre-pami -p gyre-fi
+	$(CARGO) build $(PROFILE) -p gyre -p gyre-pami -p gyre-preload
 	@mkdir -p target/release/libfabric
 	@ln -sfn ../libgyre_fi.so target/release/libfabric/libgyre-fi.so
 

@@ -1,4 +1,4 @@
-//! A libfabric provider for MPI programs: `libgyre-fi.so`, on the driver of the machine that `gyre exec` runs.
+//! A libfabric provider for MPI programs, for `libgyre-fi.so`, on the driver of the machine that `gyre exec` runs.
 //!
 //! libfabric loads it by `FI_PROVIDER_PATH` and calls [`fi_prov_ini`]. It provides reliable datagram endpoints with tagged
 //! and untagged messages, multi-receive buffers, one-sided reads and writes by virtual address, address vectors,
