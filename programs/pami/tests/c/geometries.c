@@ -272,7 +272,7 @@ static void refusals(pami_geometry_t world) {
   RETURNS(PAMI_INVAL, PAMI_Geometry_update(world, &attribute, 1, contexts[0], ended, NULL));
   RETURNS(PAMI_INVAL, PAMI_Geometry_query(world, &attribute, 1));
   RETURNS(PAMI_INVAL, PAMI_Geometry_query(client, &attribute, 1));
-  says("is no geometry");
+  says("is not a valid geometry");
   RETURNS(PAMI_INVAL, PAMI_Geometry_destroy(client, &copy, contexts[0], ended, NULL));
   says("the world cannot be destroyed");
   CHECK(copy == world && geometry == NULL);

@@ -59,7 +59,7 @@ int main(void) {
   SUCCEEDS(PAMI_Context_unlock(context));
   SUCCEEDS(PAMI_Context_query(context, &attribute, 1));
   RETURNS(PAMI_INVAL, PAMI_Context_query(client, &attribute, 1));
-  says("is no context");
+  says("is not a valid context");
   RETURNS(PAMI_INVAL, PAMI_Client_query(context, &attribute, 1));
   RETURNS(PAMI_INVAL, PAMI_Context_advance(NULL, 1));
   RETURNS(PAMI_INVAL, PAMI_Context_advance((pami_context_t)0x12345678, 1));

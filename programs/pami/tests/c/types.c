@@ -145,7 +145,7 @@ static void refusals(pami_client_t client, pami_context_t context) {
   CHECK(size > 1 && size < sizeof text);
   memcpy(text, bytes, size);
   RETURNS(PAMI_INVAL, PAMI_Type_deserialize(&gone, text, size - 1));
-  says("are no type");
+  says("are not a type");
   text[0]++;
   RETURNS(PAMI_INVAL, PAMI_Type_deserialize(&gone, text, size));
   RETURNS(PAMI_INVAL, PAMI_Type_deserialize(&gone, NULL, size));
