@@ -2,13 +2,13 @@
 
 pub(crate) mod assembly;
 pub(crate) mod deferred;
+pub(crate) mod deferred_messages;
 pub(crate) mod dispatch;
-pub(crate) mod held;
-pub(crate) mod kept;
+pub(crate) mod held_memory;
 pub(crate) mod send;
 
 use crate::ack::sender::AckSender;
-use crate::am::kept::KeptMessages;
+use crate::am::deferred_messages::KeptMessages;
 use crate::io::Io;
 use crate::platform::Platform;
 

@@ -18,7 +18,7 @@ use crate::ack::AckStats;
 use crate::ack::sender::AckSender;
 use crate::am::AmIo;
 use crate::am::assembly::Assemblies;
-use crate::am::kept::{DeferredStats, KeptMessages};
+use crate::am::deferred_messages::{DeferredStats, KeptMessages};
 use crate::collnet::state::Collnet;
 use crate::core::Core;
 use crate::error::{Error, Fault};

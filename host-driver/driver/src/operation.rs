@@ -1,11 +1,11 @@
 //! Work for a context (EP-3, EP-4).
 //!
 //! The operations are generic over their done callback `D`, and over the function `C` of a call. A post takes the
-//! callbacks out; protocols get [their numbers](crate::done) beside the operation.
+//! callbacks out; protocols get [their numbers](crate::done_table) beside the operation.
 
 use crate::buffer::{BufferRange, RemoteAddress};
 use crate::collnet::routes::CollnetRoutes;
-use crate::done::DoneId;
+use crate::done_table::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::platform::Platform;

@@ -15,8 +15,8 @@
 //!
 //! Where a node has refused more packets than it could keep, their origins are unknown: all peers are told once.
 
-mod puts;
-mod under_way;
+mod puts_under_way;
+mod refused_puts;
 pub(crate) mod word;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,8 +39,8 @@ use crate::transport::registers;
 use crate::transport::shared_memory::EndpointTable;
 use crate::transport::wire::{ControlMessage, FIRST_CONTROL, GetFailed, MessagesRefused};
 
-use puts::RefusedPuts;
-use under_way::PutsUnderWay;
+use puts_under_way::PutsUnderWay;
+use refused_puts::RefusedPuts;
 use word::{GetWord, PutNumber, PutWord};
 
 /// Refused puts as a context knows them, the number of its own puts, and those that fences wait for.

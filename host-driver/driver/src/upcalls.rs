@@ -4,7 +4,7 @@
 //! protocols name a callback by its number.
 
 use crate::am::dispatch::{Arrival, Receive};
-use crate::done::DoneId;
+use crate::done_table::DoneId;
 use crate::error::{Error, Fault};
 use crate::operation::{DeferredId, Work};
 use crate::platform::Platform;

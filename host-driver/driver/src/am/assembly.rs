@@ -9,7 +9,7 @@ use crate::am::deferred::{arrived, tell};
 use crate::am::dispatch::{Arrival, Receive};
 use crate::buffer::BufferRange;
 use crate::cost::Op;
-use crate::done::DoneId;
+use crate::done_table::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::operation::DeferredId;

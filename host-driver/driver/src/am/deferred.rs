@@ -2,10 +2,10 @@
 
 use crate::ack::sender::refuse;
 use crate::am::AmIo;
-use crate::am::held::HeldBuffer;
-use crate::am::kept::{Data, Kept};
+use crate::am::deferred_messages::{Data, Kept};
+use crate::am::held_memory::HeldBuffer;
 use crate::buffer::BufferRange;
-use crate::done::DoneId;
+use crate::done_table::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::operation::DeferredId;

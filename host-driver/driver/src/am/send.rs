@@ -5,12 +5,12 @@ use gyre_layout::MAX_PAYLOAD_BYTES;
 use crate::ack::cookie::Pending;
 use crate::buffer::BufferRange;
 use crate::cost::Op;
-use crate::done::DoneId;
+use crate::done_table::DoneId;
 use crate::error::Fault;
 use crate::io::Io;
 use crate::operation::{Ends, ImmediateEnvelope, ImmediateMessage, SendMessage, SendProtocol};
 use crate::platform::Platform;
-use crate::rndv;
+use crate::rendezvous;
 use crate::transport::injection::{Finish, Payload};
 use crate::transport::lanes::Label;
 use crate::transport::wire::{ControlMessage, Headed};
@@ -41,7 +41,7 @@ pub(crate) fn start<P: Platform, D>(
         SendProtocol::Rendezvous => true,
     };
     if waits {
-        return rndv::send(io, send, ends, label);
+        return rendezvous::send(io, send, ends, label);
     }
     let [local_done, remote_done] = ends;
     if send.header.is_empty() && remote_done.is_none() {

@@ -4,7 +4,7 @@ use crate::am::dispatch::{Arrival, Receive};
 use crate::api::context::{CallFn, Calls, Context, DoneFn, Work};
 use crate::attention::Reason;
 use crate::cost::Op;
-use crate::done::DoneId;
+use crate::done_table::DoneId;
 use crate::error::{Error, Fault};
 use crate::operation::{DeferredId, Instruction};
 use crate::platform::Platform;

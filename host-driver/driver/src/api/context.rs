@@ -4,8 +4,8 @@ use core::ops::{Deref, DerefMut};
 use std::collections::VecDeque;
 
 use crate::ack::AckStats;
+use crate::am::deferred_messages::DeferredStats;
 use crate::am::dispatch::{Arrival, DispatchTable, NewDispatches};
-use crate::am::kept::DeferredStats;
 use crate::api::check::check_dispatch;
 use crate::api::queue::{NEVER, Queue};
 use crate::attention::Reason;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::done::DoneTable;
+use crate::done_table::DoneTable;
 
 /// Time of no alarm.
 pub(super) const NEVER: u64 = u64::MAX;

@@ -8,7 +8,7 @@ use gyre_layout::{CollOp, CollType, Coord};
 
 use crate::buffer::BufferRange;
 use crate::collnet::routes::{BLOCK, CollnetRoutes, LANES};
-use crate::done::DoneId;
+use crate::done_table::DoneId;
 use crate::error::Fault;
 use crate::platform::Platform;
 use crate::sync::Arc;

@@ -9,7 +9,7 @@ use crate::buffer::BufferRange;
 use crate::collnet::routes::{self, BLOCK, CollnetRoutes, LANES};
 use crate::collnet::state::{Active, Collnet, Part, Then, Transfer, Use, Waiting};
 use crate::cost::{COPY_CHUNK, Op};
-use crate::done::DoneId;
+use crate::done_table::DoneId;
 use crate::error::{Error, Fault};
 use crate::io::Io;
 use crate::operation::CollnetTransfer;

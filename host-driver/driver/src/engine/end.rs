@@ -6,14 +6,14 @@ use gyre_note::Note;
 use super::Engine;
 use crate::ack::sender::refuse;
 use crate::buffer::RemoteAddress;
-use crate::done::DoneId;
+use crate::done_table::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::platform::Platform;
+use crate::rendezvous;
 use crate::rma::fence;
 use crate::rma::gets::{Landed, Purpose};
 use crate::rma::notify::PutArrival;
-use crate::rndv;
 use crate::sync::lock;
 use crate::task::TaskLocation;
 use crate::transport::injection::Finish;
@@ -87,7 +87,7 @@ impl<P: Platform> Engine<P> {
         match get.purpose {
             Purpose::User(done) => deliver(up, done, get.result),
             Purpose::Receive { done, cookie } => {
-                rndv::fetched(&mut self.am(up), peer, (done, cookie), get.result)
+                rendezvous::fetched(&mut self.am(up), peer, (done, cookie), get.result)
             }
             Purpose::PutSync { cookie, number } => {
                 let told = self.put_landed(peer, cookie, number).map(drop);

@@ -8,7 +8,7 @@ use super::origins::Origins;
 use crate::ack::sender::AckSender;
 use crate::ack::{AckDispatcher, Recipients};
 use crate::am::assembly::Assemblies;
-use crate::am::kept::KeptMessages;
+use crate::am::deferred_messages::KeptMessages;
 use crate::collnet::state::Collnet;
 use crate::core::Core;
 use crate::endpoint::Endpoint;

@@ -6,12 +6,12 @@ use super::Engine;
 use crate::ack::sender::refuse;
 use crate::am::{deferred, send};
 use crate::cost::Op;
-use crate::done::DoneId;
+use crate::done_table::DoneId;
 use crate::error::Fault;
 use crate::operation::{Ends, Instruction, Work};
 use crate::platform::Platform;
+use crate::rendezvous;
 use crate::rma;
-use crate::rndv;
 use crate::sync::lock;
 use crate::transport::wire::Refused;
 use crate::upcalls::{Upcalls, deliver_error};
@@ -182,7 +182,7 @@ impl<P: Platform> Engine<P> {
             }
             Instruction::Receive(receive) => {
                 let (gets, mut am) = self.gets(up);
-                rndv::receive(&mut am, gets, receive, done)
+                rendezvous::receive(&mut am, gets, receive, done)
             }
             Instruction::Discard { message, refused } => {
                 deferred::discard(&mut self.am(up), message, refused)

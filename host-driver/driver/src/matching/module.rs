@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gyre_note::Note;
 
 use crate::am::dispatch::Arrival;
-use crate::am::held::HeldMemory;
+use crate::am::held_memory::HeldMemory;
 use crate::api::context::{Context, DispatchFn, Done, DoneFn, Ends, Outcome, Receive};
 use crate::buffer::{BufferRange, RemoteAddress};
 use crate::cost::Op;

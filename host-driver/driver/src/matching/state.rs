@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::Deserialize;
 
-use crate::am::held::{FreeBuffers, HeldBuffer, HeldBytes, HeldMemory};
+use crate::am::held_memory::{FreeBuffers, HeldBuffer, HeldBytes, HeldMemory};
 use crate::api::context::{Context, DeferredReceive, Outcome};
 use crate::buffer::BufferRange;
 use crate::endpoint::Endpoint;

@@ -26,7 +26,7 @@ use std::collections::{BTreeSet, VecDeque};
 use crate::ack::sender::AckSender;
 use crate::core::Core;
 use crate::cost::Op;
-use crate::done::DoneId;
+use crate::done_table::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::flow::peers::PutsBy;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::buffer::{BufferRange, RemoteAddress};
-use crate::done::DoneId;
+use crate::done_table::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::operation::RmwWidth;

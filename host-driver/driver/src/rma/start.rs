@@ -6,7 +6,7 @@ use gyre_note::Note;
 use crate::ack::cookie::Pending;
 use crate::buffer::{BufferRange, RemoteAddress};
 use crate::cost::Op;
-use crate::done::DoneId;
+use crate::done_table::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::Fault;
 use crate::flow::peers::PutsBy;

@@ -3,7 +3,7 @@
 use gyre_layout::CounterRef;
 
 use crate::cost::Op;
-use crate::done::DoneId;
+use crate::done_table::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Fault};
 use crate::platform::{DmaBuffer, Platform};

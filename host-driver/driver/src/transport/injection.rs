@@ -10,7 +10,7 @@ use gyre_layout::{
 
 use crate::buffer::BufferRange;
 use crate::cost::Op;
-use crate::done::DoneId;
+use crate::done_table::DoneId;
 use crate::error::{Error, Fault};
 use crate::platform::{DmaBuffer, Platform, PlatformLock, RangeError};
 use crate::resources::RING_ALIGN;

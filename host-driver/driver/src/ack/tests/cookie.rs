@@ -4,7 +4,7 @@ use super::*;
 use crate::ack::cookie::{CookieTable, Pending};
 use crate::buffer::BufferRange;
 use crate::cost::Op;
-use crate::done::DoneTable;
+use crate::done_table::DoneTable;
 use crate::error::Error;
 use crate::platform::{
     AllocError, BusError, DmaBuffer, Platform, PlatformLock, RangeError, SegmentError,

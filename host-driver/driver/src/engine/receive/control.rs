@@ -9,10 +9,10 @@ use crate::engine::Engine;
 use crate::error::Fault;
 use crate::flow::peers::{self, PutsBy};
 use crate::platform::Platform;
+use crate::rendezvous;
 use crate::rma::fence::FenceIo;
 use crate::rma::gets::Purpose;
 use crate::rma::start::synchronise;
-use crate::rndv;
 use crate::transport::reception::Packet;
 use crate::transport::wire::{
     self, ControlMessage, Fence, FenceAck, Fields, FlowGrant, FlowRequest, GetFailed, Headed,
@@ -59,7 +59,7 @@ impl<P: Platform> Engine<P> {
                     ..incoming
                 };
                 let (gets, mut am) = self.gets(up);
-                rndv::requested(&mut am, gets, &incoming, fields)
+                rendezvous::requested(&mut am, gets, &incoming, fields)
             }
             Some(ControlMessage::Ack) => {
                 let cookies = wire::decode_cookies(payload).map_err(wrong)?;

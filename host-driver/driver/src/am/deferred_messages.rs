@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::am::held::{HeldBuffer, HeldMemory};
+use crate::am::held_memory::{HeldBuffer, HeldMemory};
 use crate::buffer::{BufferRange, RemoteAddress};
-use crate::done::DoneId;
+use crate::done_table::DoneId;
 use crate::endpoint::Endpoint;
 use crate::error::Fault;
 use crate::operation::DeferredId;
