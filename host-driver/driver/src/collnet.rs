@@ -1,4 +1,4 @@
-//! The collective network (HW-5, HW-9): routes of the node, and what a context does on them.
+//! The collective network (HW-5, HW-9): routes of the node, and the operations of a context on them.
 
 pub(crate) mod routes;
 pub(crate) mod state;

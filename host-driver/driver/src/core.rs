@@ -105,7 +105,7 @@ impl<P: Platform> Core<P> {
         }
     }
 
-    /// Whether nothing is under way, apart from what has been posted.
+    /// Whether nothing is under way, apart from posted work.
     pub fn rests(&self) -> bool {
         self.rest.load(Ordering::Acquire) == AT_REST
     }

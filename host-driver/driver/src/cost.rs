@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// Bytes of one [`Op::CopyChunk`].
 pub const COPY_CHUNK: usize = 32;
 
-/// Declares the operations: name, key in the table, and what it is.
+/// Declares the operations: name, key in the table, and description.
 macro_rules! operations {
     ($($name:ident $key:ident $text:literal,)*) => {
         /// An operation of the driver that takes processor time. [`Platform::charge`](crate::Platform::charge) is

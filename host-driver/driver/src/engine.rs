@@ -163,7 +163,7 @@ impl<P: Platform> Engine<P> {
             || self.io.shared.as_ref().is_some_and(|s| s.waiting() > 0)
     }
 
-    /// Whether the last turns may have changed what [`unfinished`](Self::unfinished) says.
+    /// Whether the last turns may have changed the result of [`unfinished`](Self::unfinished).
     pub fn has_changed(&self) -> bool {
         self.changed
     }

@@ -14,9 +14,9 @@
 //! 4. The target's byte counter goes from the size down to zero: the receive's callback runs.
 //! 5. The target acknowledges: the send's callback runs at the origin.
 //!
-//! A shorter message travels at once; if no receive waits for it, it is held in a buffer of its own, which
-//! [`MessagingStats`] counts, and whose memory is kept for the next ones up to a bound. [`Protocol::TemporaryBuffer`] is the prior art for the longer ones, to compare
-//! with: the target lets the data come at once, and holds what no receive waits for.
+//! A shorter message travels at once; if no receive waits for it, it is held in a buffer, which [`MessagingStats`]
+//! counts, and whose memory is kept for later ones up to a bound. [`Protocol::TemporaryBuffer`] is the prior art for
+//! long messages, for comparison: the target requests the data at once, and holds it if no receive waits.
 
 mod arrive;
 mod communicator;

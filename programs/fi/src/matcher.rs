@@ -195,7 +195,7 @@ impl Matcher {
 }
 
 impl Posted {
-    /// The place for its next message, of so many bytes, and whether it is the last.
+    /// The place for its next message, of `bytes` bytes, and whether it is the last.
     fn claim(&mut self, bytes: usize, least_room: usize) -> (Landing, bool) {
         let receive = (self.context, self.wants);
         self.buffer.claim(receive, bytes, least_room)

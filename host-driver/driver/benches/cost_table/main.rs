@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Executes one scenario, by its number or the name of an overhead, and prints what the driver has charged.
+/// Executes one scenario, by its number or the name of an overhead, and prints the driver's charges.
 fn execute(scenario: &str) -> Result<(), Failure> {
     let found = match scenario.parse::<usize>() {
         Ok(number) => scenarios::scenarios().into_iter().nth(number),

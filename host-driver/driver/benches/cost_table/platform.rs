@@ -1,7 +1,7 @@
 //! The platform on which the driver is measured: the test double of the machine. The work of the double is in functions
-//! called `uncounted_*`, which are not counted and call none of each other. Counted are what a processor would do for
-//! the driver: its instructions, the calls that stand for accesses, the copies between ring and registers or payload
-//! and buffer, and an uncontended lock.
+//! called `uncounted_*`, which are not counted and call none of each other. The counts cover the work of a processor
+//! for the driver: its instructions, the calls that stand for accesses, the copies between ring and registers or
+//! payload and buffer, and an uncontended lock.
 
 use core::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};

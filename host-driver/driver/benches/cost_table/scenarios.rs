@@ -78,7 +78,8 @@ impl List {
         });
     }
 
-    /// A protocol that is posted once, or as often as `many` says, at once. `set_up` makes its world, and what posts it.
+    /// A protocol that is posted once, or `many` times at once. `set_up` makes its world and the function that posts
+    /// it.
     fn protocol<P: Fn(&World) + 'static>(
         &mut self,
         name: &str,
@@ -88,7 +89,7 @@ impl List {
         self.protocol_of(EACH, name, many, set_up);
     }
 
-    /// The same, of which these sides are counted.
+    /// The scenario with these counted sides.
     fn protocol_of<P: Fn(&World) + 'static>(
         &mut self,
         sides: &[[bool; 2]],
@@ -119,7 +120,7 @@ fn times(many: usize) -> String {
     }
 }
 
-/// All uses, each with a name of its own.
+/// All uses with their names.
 pub fn scenarios() -> Vec<Scenario> {
     let mut list = List {
         scenarios: Vec::new(),
@@ -131,7 +132,7 @@ pub fn scenarios() -> Vec<Scenario> {
     fences::scenarios(&mut list);
     matched::scenarios(&mut list);
     combine::scenarios(&mut list);
-    // The driver is measured; what is above it is shown beside.
+    // Measures the driver, and shows the layers above it for comparison.
     list.fits = false;
     collective::scenarios(&mut list);
     list.scenarios

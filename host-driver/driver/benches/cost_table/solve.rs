@@ -1,4 +1,4 @@
-//! Bounded least squares: from what was counted and charged to what an operation costs.
+//! Bounded least squares: from counts and charges to costs of operations.
 
 use gyre_driver::Op;
 

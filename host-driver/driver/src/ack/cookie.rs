@@ -103,8 +103,7 @@ impl<P: Platform> CookieTable<P> {
         self.given_up.contains(&peer)
     }
 
-    /// Forgets all operations. Their peers may still fetch their data: it is leaked rather than given to
-    /// somebody else.
+    /// Forgets all operations. Their peers may still fetch their data: it is leaked rather than reused.
     pub fn leak_all(&mut self) {
         for (_, pending) in core::mem::take(&mut self.pending) {
             core::mem::forget(pending.data);

@@ -483,7 +483,7 @@ fn any_config() -> impl Strategy<Value = AckConfig> {
     })
 }
 
-/// Runs a program on dispatcher and reference, then lets traffic stop. Says what is wrong, if anything.
+/// Runs a program on dispatcher and reference, then lets traffic stop. Returns the first difference.
 fn compare(config: &AckConfig, steps: &[Step]) -> Result<(), String> {
     let mut acks = dispatcher(config.clone());
     let mut reference = Reference::new(config.clone());

@@ -264,8 +264,8 @@ impl<P: Platform> Client<P> {
         outcome.and(closed.map_err(Error::from))
     }
 
-    /// The contexts of the client that are open on this node, in whichever process: what the node's endpoint
-    /// table says, in the order of processes and context offsets (HW-7).
+    /// The contexts of the client that are open on this node, in any process, by the node's endpoint table, in the
+    /// order of processes and context offsets (HW-7).
     ///
     /// # Errors
     /// [`Error::Range`] when the table is malformed.

@@ -26,7 +26,7 @@ impl<P: Platform> Context<P> {
 impl<P: Platform> DeferredReceive<P> {
     /// Posts the receive into the start of `into`: data that waits at its origin is fetched by `routing`, eager data is
     /// copied. `done` is called when all of it is there, as that of [`Receive::Into`](crate::Receive::Into): it gets
-    /// [`Error::MessageTooLong`] for a message longer than `into`, and the origin is told what became of the message.
+    /// [`Error::MessageTooLong`] for a message longer than `into`, and the origin is told the outcome.
     ///
     /// # Errors
     /// [`Error::Destroyed`]: `done` is not called.

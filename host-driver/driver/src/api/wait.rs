@@ -1,4 +1,4 @@
-//! Threads of a context: what they put on its queue, and how they sleep until there is something to do.
+//! Threads of a context: posts to its queue, and sleep until there is something to do.
 
 use std::collections::VecDeque;
 
@@ -88,7 +88,7 @@ impl<P: Platform> Context<P> {
                 return Err(Fault::from(Error::Destroyed));
             }
             let shared = self.shared();
-            // Before the announcements are looked at: who makes one after that finds somebody asleep.
+            // Registers as sleeper before it reads the count: a later announcement finds it.
             shared.sleepers.fetch_add(1, Ordering::SeqCst);
             let announcements = shared.announcements.load(Ordering::SeqCst);
             let sleeps = queue.work.is_empty()
@@ -115,12 +115,12 @@ impl<P: Platform> Context<P> {
         let (destroyed, others) = self.with_queue(|queue| {
             self.shared().sleepers.fetch_sub(1, Ordering::SeqCst);
             let announcements = self.shared().announcements.load(Ordering::SeqCst);
-            // One that is being made has not reached anybody yet.
+            // An announcement under way has not reached any thread yet.
             let told = usize::from(announcements != asleep_since);
             queue.unaware = queue.unaware.saturating_sub(told);
             (queue.destroyed, queue.unaware > 0)
         });
-        // A signal that found nobody asleep yet wakes only one of those that were about to sleep.
+        // A signal before a sleep wakes only one of the threads that are about to sleep.
         self.signal(others);
         if destroyed {
             return Err(Error::Destroyed);
@@ -158,7 +158,7 @@ impl<P: Platform> Context<P> {
     /// # Errors
     /// [`Error::Destroyed`].
     pub(super) fn take_work(&self, work: &mut VecDeque<Work<P>>) -> Result<(), Fault> {
-        // Set and cleared inside: who has seen a post sees this too.
+        // Set and cleared under the lock: a thread that has seen a post sees this too.
         if !self.has_posted() {
             return Ok(());
         }
@@ -166,11 +166,11 @@ impl<P: Platform> Context<P> {
             if queue.destroyed {
                 return Err(Error::Destroyed.into());
             }
-            // First: in between nobody goes before what is taken.
+            // First: in between no other work goes before the taken work.
             self.core().attention.call(Reason::Working);
             self.core().attention.clear(Reason::Posted);
             if work.is_empty() {
-                // The memory of either goes on being used.
+                // Both keep their memory.
                 core::mem::swap(work, &mut queue.work);
             } else {
                 work.append(&mut queue.work);
@@ -179,7 +179,7 @@ impl<P: Platform> Context<P> {
         })
     }
 
-    /// Has `advance` call `ends`, which does no more than end something of a module: messages go before it.
+    /// Has `advance` call `ends`, which delivers one completion of a module, behind messages.
     ///
     /// # Errors
     /// [`Error::Destroyed`].
@@ -190,18 +190,18 @@ impl<P: Platform> Context<P> {
         })
     }
 
-    /// Moves the modules that have something to end to `ends`, which is empty.
+    /// Moves the modules with completions to deliver to `ends`, which is empty.
     pub(super) fn take_ends(&self, ends: &mut VecDeque<Arc<dyn Ends<P>>>) {
         self.with_queue(|queue| {
-            // Before they leave the queue: in between it would look like rest.
+            // Before they leave the queue: in between the context would look at rest.
             self.core().leave_rest();
             self.core().attention.clear(Reason::Ending);
-            // The memory of either goes on being used.
+            // Both keep their memory.
             core::mem::swap(ends, &mut queue.ends);
         });
     }
 
-    /// Puts something on the queue, and has everybody inside `wait` look again.
+    /// Changes the queue by `put`, and wakes the threads inside `wait`.
     ///
     /// # Errors
     /// [`Error::Destroyed`].
@@ -217,13 +217,13 @@ impl<P: Platform> Context<P> {
         Ok(())
     }
 
-    /// Has everybody inside [`wait`](Self::wait) look again: for work of which the context does not know. [`epoch`](Self::epoch)
-    /// moves on.
+    /// Wakes the threads inside [`wait`](Self::wait), for work that the context does not know. [`epoch`](Self::epoch)
+    /// advances.
     pub fn wake(&self) {
         self.announce();
     }
 
-    /// Everybody inside `wait` is to look again.
+    /// Wakes the threads inside `wait`.
     #[inline(always)]
     pub(super) fn announce(&self) {
         let shared = self.shared();
@@ -243,14 +243,14 @@ impl<P: Platform> Context<P> {
         self.signal(asleep);
     }
 
-    /// The same under the lock of the queue. Says whether the wake group must be signalled for that.
+    /// As [`announce`](Self::announce), under the lock of the queue. Returns whether the wake group must be signalled.
     pub(super) fn announce_to(&self, queue: &mut ContextQueue<P>) -> bool {
         self.shared().announcements.fetch_add(1, Ordering::SeqCst);
         queue.unaware = self.shared().sleepers.load(Ordering::SeqCst);
         queue.unaware > 0
     }
 
-    /// Signals the wake group, if an announcement asks for it.
+    /// Signals the wake group, if threads are asleep.
     pub(super) fn signal(&self, asleep: bool) {
         if asleep {
             self.platform().notify(self.core().info.wake_group);

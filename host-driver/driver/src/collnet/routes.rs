@@ -38,7 +38,7 @@ const RING: usize = 4096;
 
 /// Bytes of a block: the longest result that is copied.
 pub(crate) const BLOCK: usize = 512;
-/// Blocks of a class route, and most windows of one: so many transfers of either length are under way at once.
+/// Blocks of a class route, and most windows of one: the number of transfers of either length under way at once.
 pub(crate) const LANES: usize = 4;
 /// Counters of a class route: first those of its blocks, then those of its windows.
 const COUNTERS: usize = 2 * LANES;

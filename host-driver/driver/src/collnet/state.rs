@@ -97,7 +97,7 @@ impl<P: Platform> Use<P> {
         })
     }
 
-    /// Gives up what is under way and what waits, and disables the FIFOs.
+    /// Gives up parts under way and waiting, and disables the FIFOs.
     ///
     /// # Errors
     /// The first error of a FIFO; the others have been closed nevertheless.

@@ -161,8 +161,7 @@ impl<P: Platform> Flows<P> {
         self.peers.values().map(|peer| peer.held.len()).sum()
     }
 
-    /// Sends an operation that concerns `peer`, behind what was sent before it, or holds it back until its route is
-    /// known.
+    /// Sends an operation to `peer` behind earlier ones, or holds it back until its route is known.
     pub fn transmit(&mut self, lanes: &Lanes<P>, peer: Endpoint, mut outgoing: Outgoing<P>) {
         if self.direct(peer, outgoing.descriptor()) {
             lanes.put(outgoing);

@@ -208,8 +208,7 @@ impl<P: Platform> Gets<P> {
             let get = &self.active[at];
             if let Some(error) = get.refused.clone() {
                 let get = self.active.remove(at);
-                // Data that has not been refused may still arrive: counter and buffer are leaked rather than given to
-                // somebody else.
+                // Data that has not been refused may still arrive: counter and buffer are leaked rather than reused.
                 core::mem::forget(get.into);
                 landed.push(Landed {
                     peer: get.peer,

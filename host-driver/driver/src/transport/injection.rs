@@ -21,7 +21,8 @@ pub(crate) enum Payload<P: Platform> {
     Data(BufferRange<P::Buffer>),
     /// A range in place that its owner keeps until it has been read.
     Kept(BufferRange<P::Buffer>),
-    /// At most [`MAX_PAYLOAD_BYTES`](gyre_layout::MAX_PAYLOAD_BYTES) bytes, copied to the staging area when the descriptor is written.
+    /// At most [`MAX_PAYLOAD_BYTES`](gyre_layout::MAX_PAYLOAD_BYTES) bytes, copied to the staging area when the
+    /// descriptor is written.
     Staged(Bytes),
     /// No payload: the descriptor holds all.
     Inside,

@@ -63,7 +63,7 @@ struct Summary {
     in_flight: u32,
     /// Operations that wait for room, or for the next [`start`](Lanes::start); saturates.
     waiting: u16,
-    /// An awaited descriptor is under way, or so many that room is short.
+    /// An awaited descriptor is under way, or room is short.
     awaits: bool,
     /// An operation has found no room.
     blocked: bool,
@@ -442,7 +442,7 @@ impl<P: Platform> Lanes<P> {
         self.status.get().in_flight as usize
     }
 
-    /// Whether an awaited descriptor is under way, or so many that room is short.
+    /// Whether an awaited descriptor is under way, or room is short.
     pub fn awaits(&self) -> bool {
         self.status.get().awaits
     }

@@ -8,7 +8,7 @@ use crate::transport::lanes::Label;
 use crate::transport::reception::Packet;
 
 impl Label {
-    /// Note of a message of the program with so many bytes of data.
+    /// Note of a message of the program with `bytes` bytes of data.
     #[inline(always)]
     pub fn message(self, at: Context, to: Endpoint, bytes: u32) -> Note {
         Note::Message {

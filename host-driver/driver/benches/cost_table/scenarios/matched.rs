@@ -30,7 +30,7 @@ pub fn scenarios(list: &mut List) {
         (64, BURST, 0, EACH),
         (2048, BURST, 0, EACH),
         (8192, BURST, 0, EACH),
-        // Memory for what is held of such a message is not kept for the next.
+        // Memory held for such a message is not reused.
         (EAGER, 1, 0, &[TARGET]),
     ] {
         for first in [First::Receive, First::Message] {

@@ -144,7 +144,7 @@ fn parts(list: &mut List) {
     });
 }
 
-/// Callbacks that answer or do not, and what `advance` does behind them: an answer leaves there.
+/// Callbacks with and without a reply, and the part of `advance` behind them, where a reply leaves.
 fn callbacks(list: &mut List) {
     for (what, answers) in [("answers", true), ("is silent", false)] {
         for behind in [false, true] {

@@ -9,7 +9,7 @@ use super::{List, Scenario};
 use crate::book::{self, Access};
 use crate::platform::Counted;
 
-/// Names: empty sections; what is left of one that is counted from a point inside it on; calls of `charge`.
+/// Names: empty sections; the rest of a section that is counted from a point inside it on; calls of `charge`.
 pub const SECTIONS: &str = "sections";
 pub const REST: &str = "rest";
 pub const CHARGES: &str = "charges";

@@ -1,4 +1,4 @@
-//! Two tasks and what they do to each other.
+//! Two tasks that communicate with each other.
 
 use gyre_driver::{
     AckConfig, AckMethod, Arrival, BufferRange, Client, ClientConfig, Context, DoneFn, Endpoint,
@@ -23,7 +23,7 @@ pub const NOBODY: [bool; 2] = [false, false];
 /// Sides that are counted each by itself.
 pub const EACH: &[[bool; 2]] = &[ORIGIN, TARGET];
 
-/// The name of who is counted.
+/// The name of the counted side.
 pub fn side(counted: [bool; 2]) -> &'static str {
     match counted {
         ORIGIN => "origin",
@@ -111,8 +111,8 @@ impl World {
         region.expect("a slot is free")
     }
 
-    /// Runs both tasks until nothing happens any more, as a thread does that sleeps when it has nothing to
-    /// do; what the tasks of `counted` do is counted.
+    /// Runs both tasks until nothing happens any more, as a thread does that sleeps when it has nothing to do; the work
+    /// of the tasks of `counted` is counted.
     pub fn run(&self, counted: [bool; 2]) {
         loop {
             self.machine.settle();

@@ -58,7 +58,7 @@ fn ak4_one_packet_to_the_farthest_acknowledges_a_path() {
 #[test]
 fn ak4_copies_go_only_to_owed_recipients() {
     let mut acks = on_lines(path_rule(1, 100, 100));
-    // Node 3 has no recipient: what lies behind it goes alone.
+    // Node 3 has no recipient: the endpoints behind it get packets to one recipient.
     for task in [1, 2, 4, 5] {
         acks.enqueue(peer(task), task);
     }

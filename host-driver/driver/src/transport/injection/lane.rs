@@ -192,7 +192,7 @@ impl<P: Platform> Lane<P> {
         })
     }
 
-    /// Whether so many descriptors are under way that room is short.
+    /// Whether the descriptors under way leave little room.
     #[inline]
     pub fn is_short_of_room(&self) -> bool {
         self.in_flight >= self.many
