@@ -34,7 +34,8 @@
 //! Collectives, algorithms and conditions have the names of the collectives above the driver.
 //!
 //! Entries left out have the values of [`Resources::default`], [`AckConfig::default`],
-//! [`SameNode::default`], [`Ordered::default`] and [`DEFAULT_EAGER_LIMIT`]. A client's number is its place among the clients of its application.
+//! [`SameNode::default`], [`Ordered::default`] and [`DEFAULT_EAGER_LIMIT`].
+//! A client's number is its place among the clients of its application.
 
 mod all;
 pub(crate) mod error;

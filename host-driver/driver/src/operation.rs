@@ -160,8 +160,8 @@ impl<P: Platform, D> SendMessage<P, D> {
     }
 }
 
-/// SEND of one packet whose header and data are copied by [`Context::send_immediate`](crate::Context::send_immediate): both may be
-/// changed as soon as it returns.
+/// SEND of one packet whose header and data are copied by
+/// [`Context::send_immediate`](crate::Context::send_immediate): both may be changed as soon as it returns.
 #[derive(Debug, Clone, Copy)]
 pub struct SendImmediate<'a> {
     /// Destination.

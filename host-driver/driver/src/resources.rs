@@ -24,8 +24,8 @@ pub struct Resources {
     /// Whether the contexts of a process share its injection FIFOs and lock each before use (EP-2); else
     /// each context has its own.
     pub shared_injection: bool,
-    /// Injection FIFOs of each context, or of each process that shares them, at least 1. A flow keeps to one of them, chosen by its
-    /// destination node; several let one context feed several links.
+    /// Injection FIFOs of each context, or of each process that shares them, at least 1. Traffic to a node keeps
+    /// to one of them; several let one context feed several links.
     pub injection_per_context: u16,
     /// Ring of an injection FIFO in bytes: a power of two, 4 KiB to 1 MiB; 64 B a descriptor. A staging area of eight
     /// times its size holds copied payload.

@@ -277,7 +277,8 @@ impl<P: Platform> Client<P> {
     /// from the process's share.
     ///
     /// # Errors
-    /// [`Error::RegionAway`], [`Error::EmptyRegion`], [`Error::RegionAlignment`], [`Error::RegionSlots`] when all slots are in use, [`Error::SetUp`].
+    /// [`Error::RegionAway`], [`Error::EmptyRegion`], [`Error::RegionAlignment`],
+    /// [`Error::RegionSlots`] when all slots are in use, [`Error::SetUp`].
     pub fn create_region(
         &self,
         range: &BufferRange<P::Buffer>,
