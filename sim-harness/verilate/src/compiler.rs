@@ -1,4 +1,4 @@
-//! The C++ compiler: what Verilated code and its surroundings are compiled with.
+//! The C++ compiler for Verilated code and its wrapper.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -341,8 +341,7 @@ impl Compiler {
         self.finish(&mut command, &task.file)
     }
 
-    /// Compiles Verilator's own header at an optimisation level: `header` is written, and beside it what the compiler takes
-    /// in its place.
+    /// Compiles Verilator's own header at an optimisation level: writes `header`, and beside it the compiled form.
     pub(crate) fn precompile(&self, header: &Path, level: u32) -> Result<(), Error> {
         let (common, own) = (
             self.include.join("verilated.h"),
@@ -465,7 +464,7 @@ fn jobs() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Sets what Verilated code and its users are compiled with, but for the optimisation level and [`GYRE_RTL_H`].
+/// Sets the flags of Verilated code and its users, without the optimisation level and [`GYRE_RTL_H`].
 fn configure(build: &mut cc::Build, toolchain: &Toolchain) {
     build
         .cpp(true)

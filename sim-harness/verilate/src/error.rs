@@ -24,7 +24,7 @@ pub enum Error {
         problem: String,
     },
 
-    /// The Verilator found is older than what the RTL needs.
+    /// The Verilator found is older than the RTL needs.
     #[error(
         "the Verilator of {root} is {found}, but {MINIMUM} or newer is needed; unset VERILATOR and VERILATOR_ROOT to use the project's own"
     )]
@@ -88,7 +88,7 @@ pub enum Error {
         found: String,
     },
 
-    /// RTL that does not fit what surrounds it.
+    /// RTL whose interface does not fit.
     #[error("{0}")]
     Interface(String),
 

@@ -195,7 +195,7 @@ impl Library {
     /// Whether the cache has the library.
     ///
     /// # Errors
-    /// As [`Library::get`], but for what only a build can find.
+    /// As [`Library::get`], without errors that only a build finds.
     pub fn is_built(&self) -> Result<bool, Error> {
         let key = self.key(&self.model.resolve()?, Tools::find()?)?;
         Ok(self.folder()?.join(format!("{}-{key}", self.name)).exists())

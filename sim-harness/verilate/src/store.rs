@@ -33,7 +33,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 pub enum Progress {
     /// Another process builds it.
     Waiting,
-    /// It was in the cache, but not what was put there; it is built anew.
+    /// The cached entry is damaged; it is built again.
     Damaged,
     /// A build has begun; the last one of this model took so long.
     Begins {
@@ -90,7 +90,7 @@ impl Store {
     /// The cache at `dir`, made if it is not there, of at most `limit` bytes.
     ///
     /// # Errors
-    /// A folder that belongs to somebody else, or that others can write.
+    /// A folder that belongs to another user, or that others can write.
     pub(crate) fn open(dir: PathBuf, limit: u64) -> Result<Self, Error> {
         let mut builder = DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(&dir);
@@ -208,7 +208,7 @@ impl Store {
         Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
     }
 
-    /// Removes what builds that were interrupted or refused have left.
+    /// Removes remains of builds that were interrupted or refused.
     fn sweep(&self) -> Result<(), Error> {
         for found in fs::read_dir(&self.dir).map_err(Error::io(&self.dir))? {
             let path = found.map_err(Error::io(&self.dir))?.path();
@@ -339,7 +339,7 @@ impl Entry {
         Ok((named.ok() == Some(held)).then_some(file))
     }
 
-    /// Whether the file is what was put there; none if there is no entry.
+    /// Whether the file has its noted digest; none if there is no entry.
     fn is_intact(&self, file: &str) -> Result<Option<bool>, Error> {
         if !self.path.exists() {
             return Ok(None);
@@ -384,7 +384,7 @@ impl Entry {
     }
 }
 
-/// Refuses what somebody else owns or can write: it would run with the user's rights.
+/// Refuses files that another user owns or can write: they would run with the user's rights.
 fn trusted(path: &Path) -> Result<(), Error> {
     let metadata = fs::metadata(path).map_err(Error::io(path))?;
     let user = rustix::process::geteuid().as_raw();

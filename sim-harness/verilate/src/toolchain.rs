@@ -127,7 +127,7 @@ fn ask_root(program: &OsString) -> Result<PathBuf, Error> {
 }
 
 /// Reads the version from the runtime's own header: `--version` names none in some builds, and the
-/// header is what the generated code is compiled against.
+/// generated code is compiled against the header.
 fn read_version(root: &Path) -> Result<Version, Error> {
     let header = root.join("include/verilated_config.h");
     let text = fs::read_to_string(&header).map_err(Error::io(&header))?;

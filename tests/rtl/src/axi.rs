@@ -205,7 +205,7 @@ impl Memory {
         self.cycle += 1;
     }
 
-    /// Some id of those whose oldest burst is due.
+    /// A random id whose oldest burst is due.
     fn due(
         queues: &BTreeMap<u64, VecDeque<Burst>>,
         now: u64,
@@ -281,7 +281,7 @@ impl Memory {
         true
     }
 
-    /// Takes what the unit's settled outputs hand over at the coming clock edge.
+    /// Takes the transfers of the unit's settled outputs at the coming clock edge.
     ///
     /// # Errors
     /// What breaks the protocol, in words.

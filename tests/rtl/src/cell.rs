@@ -208,7 +208,7 @@ impl Cell {
         self.0.edge().map_err(|failure| failure.to_string())
     }
 
-    /// Compares what was found with what should be.
+    /// Compares a found value with the expected one.
     ///
     /// # Errors
     /// Cycle, `what` and both values, if they differ.

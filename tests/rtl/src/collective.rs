@@ -1,5 +1,5 @@
-//! Collectives as the reference does them (HW-5): which nodes take part in a route, what each sends, what must
-//! come of it at whom, and in which order.
+//! Reference of collectives (HW-5): nodes of a route, contributions, and results at each node in their
+//! order.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -319,7 +319,7 @@ impl Book {
             .collect()
     }
 
-    /// Nothing more is expected of what was sent so far; for tests that break links.
+    /// Drops the expectations of all packets sent so far; for tests that break links.
     pub fn forget(&mut self) {
         self.expected.clear();
         self.flows.clear();

@@ -93,8 +93,8 @@ pub struct Report {
     pub info: u64,
 }
 
-/// A view of the flits on the injection paths. Arguments: engine, path, class, flit; what it returns
-/// travels on.
+/// A tap on the flits of the injection paths. Arguments: engine, path, class, flit; the flits that it returns
+/// travel on.
 pub type FlitTap = Box<dyn FnMut(usize, usize, usize, &Flit) -> Vec<Flit>>;
 
 ports! {
@@ -125,7 +125,7 @@ struct Wanderer {
     flits: Vec<Flit>,
 }
 
-/// An engine with what is attached to it.
+/// An engine with its attachments.
 pub struct Engine {
     unit: Unit,
     /// Its memory.
@@ -170,7 +170,7 @@ pub struct Config {
     pub seed: u64,
 }
 
-/// The engines and what lies between them.
+/// The engines and the network between them.
 pub struct Machine {
     model: Model,
     shape: Shape,
@@ -187,7 +187,7 @@ pub struct Machine {
     pub network: f64,
     /// Whether units have their clocks only when they need them.
     pub gated: bool,
-    /// Sees, and may change, what is injected.
+    /// Tap on injected flits.
     pub tap: Option<FlitTap>,
     /// The engine to which each class route of the collective network leads.
     pub coll_to: [Option<usize>; ROUTES],
@@ -511,7 +511,7 @@ impl Machine {
             let class = (classes >> (2 * path) & 3) as usize;
             let assembled = engine.assemblers[path][class].push(&flit, self.model.flit_bytes);
             let wrong = match assembled {
-                // A packet of a flow that was dropped: what is left is its header, marked.
+                // Only the marked header is left of a dropped packet of a flow.
                 Ok(Some(packet)) if packet.err => None,
                 Ok(Some(packet)) => bad_packet(&packet.bytes, class),
                 Ok(None) => None,

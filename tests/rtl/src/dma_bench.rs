@@ -1,4 +1,4 @@
-//! Messages between DMA engines, and the scoreboard that judges what becomes of them.
+//! Messages between DMA engines, and the scoreboard that judges them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -128,7 +128,7 @@ struct Expected {
 /// target engine, reception FIFO).
 type Flow = (usize, usize, VClass, usize, usize);
 
-/// Bytes of a put, and what its counter must wait for.
+/// Bytes of a put, and the accesses that its counter must wait for.
 #[derive(Clone, Debug)]
 struct Landing {
     engine: usize,
@@ -686,7 +686,7 @@ impl Bench {
         self.skipped[engine][fifo] += 1;
     }
 
-    /// Enables an injection FIFO anew, with what it has not completed queued again from the start of
+    /// Enables an injection FIFO again, with its incomplete descriptors queued again from the start of
     /// its ring.
     ///
     /// # Errors
@@ -977,7 +977,7 @@ impl Bench {
         Ok(self.machine.quiet())
     }
 
-    /// Compares the target area of every memory, and every counter, with what they must hold.
+    /// Compares the target area of every memory, and every counter, with the expected content.
     fn compare(&self) -> Result<(), Trouble> {
         for landing in &self.landings {
             self.check_landing(landing)?;

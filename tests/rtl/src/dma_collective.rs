@@ -98,7 +98,7 @@ impl Attachment {
         unit.set(ports.ej_valid, 0, valid);
     }
 
-    /// Takes the engine's outputs of a cycle. Returns what is wrong with them, if anything; `check` judges a
+    /// Takes the engine's outputs of a cycle. Returns their fault, if any; `check` judges a
     /// packet by its bytes and class.
     pub(crate) fn take(
         &mut self,

@@ -58,7 +58,7 @@ pub enum Trouble {
     /// A dynamic packet that took another number of links than the shortest way has.
     #[error("packet {0} took {1} links, the shortest way has {2}")]
     Detour(u32, usize, usize),
-    /// The counters of flits differ from what was on the links.
+    /// The counters of flits differ from the flits on the links.
     #[error("cycle {0}: performance outputs told of {1} flits, {2} were on links")]
     Performance(u64, u64, u64),
     /// Packets that do not come.
@@ -125,10 +125,10 @@ impl Default for Willingness {
     }
 }
 
-/// A machine's view of what goes over a wire; may change it. Arguments: cycle, sending node, port, word.
+/// A tap on a wire, which may change its words. Arguments: cycle, sending node, port, word.
 pub type WireTap = Box<dyn FnMut(u64, usize, usize, &mut Word)>;
 
-/// A view of flits that leave a machine; what it returns is what the scoreboard sees.
+/// A tap on flits that leave a machine; the scoreboard sees the flits that it returns.
 pub type EjectTap = Box<dyn FnMut(&Flit) -> Vec<Flit>>;
 
 ports! {
@@ -142,7 +142,7 @@ ports! {
     }
 }
 
-/// One node with what is attached to it.
+/// One node with its attachments.
 struct Node {
     unit: Unit,
     /// Flits to inject, by path and class.
@@ -179,9 +179,9 @@ pub struct Fabric {
     next_id: u32,
     /// How willing the outside world is.
     pub willing: Willingness,
-    /// Sees, and may change, what is on the wires.
+    /// Tap on the wires.
     pub wire_tap: Option<WireTap>,
-    /// Sees, and may change, what leaves the machine.
+    /// Tap on flits that leave the machine.
     pub eject_tap: Option<EjectTap>,
     /// Packets sent, to be matched with arrivals.
     pub scoreboard: Scoreboard,

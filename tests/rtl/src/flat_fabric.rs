@@ -119,7 +119,7 @@ pub fn outputs(start: u64, mut records: &[u64]) -> Vec<Output> {
 }
 
 /// Clears the bytes of a write beat, {packet id, strobe, data}, that its strobes leave out: AXI gives them no meaning, and
-/// the RTL leaves in them what its buffers happen to hold.
+/// the RTL leaves stale buffer content in them.
 fn clear_unwritten(beat: &mut [u64]) {
     let (strobe, data) = (beat[1], &mut beat[2..]);
     for byte in (0..64).filter(|byte| strobe >> byte & 1 == 0) {

@@ -1,5 +1,5 @@
 //! Ordered-dynamic flows into one `flow_reorder`: sources that keep their windows, a network that keeps no order, and
-//! the scoreboard of what comes out.
+//! the scoreboard of its outputs.
 
 use std::collections::VecDeque;
 
@@ -172,7 +172,7 @@ pub struct Bench {
     lowering: u64,
     /// Share of cycles in which a path, the reception path, the counter unit, and the transmit side go on.
     pub willing: [f64; 4],
-    /// Of what is to come.
+    /// Settings of future traffic.
     pub faults: Faults,
     /// Two packets of flow 0 that exchange their sequence numbers, by the number of the first.
     pub swap: Option<usize>,
@@ -391,7 +391,7 @@ impl Bench {
         }
     }
 
-    /// Sources send what their windows allow.
+    /// Sources send within their windows.
     fn issue(&mut self) {
         for f in 0..self.flows.len() {
             let flow = &self.flows[f];
@@ -499,7 +499,7 @@ impl Bench {
         }
     }
 
-    /// Takes what the unit took from paths.
+    /// Removes the flits that the unit took from paths.
     fn advance_paths(&mut self) {
         let (take, pop) = (
             self.unit.get(self.ports.take, 0),
@@ -656,7 +656,7 @@ impl Bench {
     /// One cycle.
     ///
     /// # Errors
-    /// [`Trouble`] if an assertion fails or what comes out is wrong.
+    /// [`Trouble`] if an assertion fails or an output is wrong.
     pub fn step(&mut self) -> Result<(), Trouble> {
         self.issue();
         self.most = self.most.max(self.wandering.len());

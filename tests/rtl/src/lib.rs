@@ -4,17 +4,17 @@
 //!
 //! - [`Unit`] is any unit of `units`.
 //! - [`cell`] is a leaf cell beside a model of it.
-//! - [`collective`] is what collectives must give, [`tree`] a tree of collective networks under them.
+//! - [`collective`] is the reference of collectives, [`tree`] a tree of collective networks under them.
 //! - [`collective_alu`] is the arithmetic of collectives as the host does it.
 //! - [`counter`] proves the build support.
 //! - [`dma`] is a few DMA engines over a network in Rust, with [`axi`] memories.
 //! - [`fabric`] is a machine of routers under raw traffic, judged by [`scoreboard`].
 //! - [`flat_fabric`] is the fabric of 2x2 nodes.
-//! - [`flow`] is what an ordered-dynamic flow must give.
-//! - [`layout_probe`] answers what the packed structs of `gyre_pkg` hold.
+//! - [`flow`] is the bench of ordered-dynamic flows.
+//! - [`layout_probe`] reads the packed structs of `gyre_pkg`.
 //! - [`link_check`] computes the check bits of links.
 //! - [`node`] is one node with its registers and a memory.
-//! - [`routes`] follows the router's decisions through a machine and checks what they must give.
+//! - [`routes`] follows the router's decisions through a machine and checks them.
 //! - [`structs`] are the packed structs of leaf cells.
 
 /// A structure of ports, each with its name in SystemVerilog unless that is the field's, and its constructor from a unit.

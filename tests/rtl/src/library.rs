@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use gyre_verilate::Library;
 
-/// Cargo's folder for what is built.
+/// Cargo's target folder.
 pub(crate) fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from)
 }

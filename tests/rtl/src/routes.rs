@@ -1,4 +1,4 @@
-//! Routes through a machine, made of the decisions of single routers, and what must hold for them.
+//! Routes through a machine, made of the decisions of single routers, and their checks.
 
 use gyre_layout::MAX_DIM;
 

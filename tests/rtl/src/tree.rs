@@ -23,7 +23,7 @@ pub use record::{Config, Done, LinkUse, Report, Trouble, Wire};
 pub const PORTS: usize = 3;
 const CLASSES: usize = 2;
 
-/// A view of what goes over a wire; may change it. Arguments: cycle, sending node, port, what it carries.
+/// A tap on a wire, which may change its words. Arguments: cycle, sending node, port, word.
 pub type WireTap = Box<dyn FnMut(u64, usize, usize, &mut Wire)>;
 
 struct Node {

@@ -30,7 +30,7 @@ struct Spec {
     faults: &'static [Fault],
 }
 
-/// A fault planted in the RTL of a unit. The assertions of the file are left out with it: what surrounds it has to
+/// A fault planted in the RTL of a unit. The assertions of the file are left out with it: its surroundings have to
 /// notice.
 struct Fault {
     /// File in `rtl/`.

@@ -1,4 +1,4 @@
-//! How a tree is made, and what it tells of itself.
+//! Set-up of a tree, and records of its activity.
 
 use gyre_layout::ErrorReason;
 

@@ -2,8 +2,8 @@
 
 use super::{Fault, Spec};
 
-/// Name, top module with its parameters, folder of `rtl/` beside `common`; then the fault: file, text, and what stands in
-/// its place.
+/// Name, top module with its parameters, folder of `rtl/` beside `common`; then the fault: file, text, and
+/// replacement.
 macro_rules! cells {
     ($($name:literal: $top:literal $parameters:expr, $folder:literal, $file:literal $text:literal => $instead:literal;)*) => {
         /// Every leaf cell.

@@ -30,7 +30,7 @@ pub(super) enum FaultError {
     Io(PathBuf, std::io::Error),
 }
 
-/// Writes the faulty files of a unit to a folder that is named after what is in them, and returns it.
+/// Writes the faulty files of a unit to a folder that is named after their content, and returns it.
 pub(super) fn plant(spec: &Spec) -> Result<PathBuf, FaultError> {
     let mut files: BTreeMap<&str, String> = BTreeMap::new();
     for &Fault {
