@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Counts enabled cycles; too many trip its assertion. A memory without reset keeps its first content.
 module counter #(
   parameter int unsigned Limit = 100

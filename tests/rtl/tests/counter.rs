@@ -103,7 +103,7 @@ fn failed_assertion_is_an_error_that_names_place_and_values() {
     let text = (0..200)
         .find_map(|_| counters.cycle(1).err())
         .expect("the limit is 100");
-    for part in ["counter.sv:31", "only.counter", "count 101 is over 100"] {
+    for part in ["counter.sv:32", "only.counter", "count 101 is over 100"] {
         assert!(text.contains(part), "{part} is not in: {text}");
     }
     assert_eq!(counters.count(0), 101);
