@@ -209,34 +209,33 @@ impl<P: Platform> Engine<P> {
 
     /// The parts that active messages use.
     fn am<'a, U>(&'a mut self, up: &'a mut U) -> AmIo<'a, P, U> {
-        AmIo {
-            io: &mut self.io,
-            acks: &mut self.acks,
-            kept: &mut self.kept,
-            up,
-        }
+        self.parts(up).2
     }
 
     /// The arriving messages, and the parts that they use.
     fn assemblies<'a, U>(&'a mut self, up: &'a mut U) -> (&'a mut Assemblies<P>, AmIo<'a, P, U>) {
-        let am = AmIo {
-            io: &mut self.io,
-            acks: &mut self.acks,
-            kept: &mut self.kept,
-            up,
-        };
-        (&mut self.assemblies, am)
+        let (assemblies, _, am) = self.parts(up);
+        (assemblies, am)
     }
 
     /// The gets, and the parts that active messages use.
     fn gets<'a, U>(&'a mut self, up: &'a mut U) -> (&'a mut Gets<P>, AmIo<'a, P, U>) {
+        let (_, gets, am) = self.parts(up);
+        (gets, am)
+    }
+
+    #[inline(always)]
+    fn parts<'a, U>(
+        &'a mut self,
+        up: &'a mut U,
+    ) -> (&'a mut Assemblies<P>, &'a mut Gets<P>, AmIo<'a, P, U>) {
         let am = AmIo {
             io: &mut self.io,
             acks: &mut self.acks,
             kept: &mut self.kept,
             up,
         };
-        (&mut self.gets, am)
+        (&mut self.assemblies, &mut self.gets, am)
     }
 
     /// The fences, and the parts that they use.

@@ -4,9 +4,10 @@ use gyre_note::Note;
 
 use crate::ack::cookie::Pending;
 use crate::am::AmIo;
-use crate::am::assembly::{self, Incoming, Target};
+use crate::am::assembly::{self, Target};
 use crate::am::deferred::{self, tell};
 use crate::am::deferred_messages::{Data, Kept};
+use crate::am::dispatch::Arrival;
 use crate::buffer::RemoteAddress;
 use crate::cost::Op;
 use crate::done_table::DoneId;
@@ -82,24 +83,24 @@ struct Remote {
 pub(crate) fn requested<P: Platform, U: Upcalls<P>>(
     am: &mut AmIo<'_, P, U>,
     gets: &mut Gets<P>,
-    incoming: &Incoming<'_>,
+    arrival: &Arrival<'_>,
     rts: Rts,
 ) -> Result<(), Fault> {
     let remote = Remote {
-        peer: incoming.origin,
+        peer: arrival.origin,
         cookie: rts.cookie,
         place: RemoteAddress {
             slot: rts.slot,
             offset: rts.offset,
         },
-        length: incoming.length,
+        length: arrival.length,
     };
     am.io.core.note(|at| Note::Announced {
         at,
-        from: incoming.origin.into(),
+        from: arrival.origin.into(),
         cookie: rts.cookie,
     });
-    match assembly::dispatch(am, incoming) {
+    match assembly::dispatch(am, rts.dispatch, arrival) {
         Ok(Target::Deferred { id, .. }) => {
             let message = Kept {
                 origin: remote.peer,

@@ -48,17 +48,6 @@ impl PacketOrigin {
     }
 }
 
-/// A message as its dispatch callback gets it.
-pub(crate) struct Incoming<'a> {
-    pub origin: Endpoint,
-    pub dispatch: u8,
-    pub comm: u8,
-    pub tag: u32,
-    pub header: &'a [u8],
-    pub length: usize,
-    pub immediate: Option<&'a [u8]>,
-}
-
 /// A message whose first packet has arrived and whose last has not.
 pub(crate) struct Assembly<P: Platform> {
     length: usize,
@@ -101,13 +90,6 @@ impl<P: Platform> Target<P> {
     }
 }
 
-/// A headed message whose data comes in the next message of its origin.
-struct Announced<P: Platform> {
-    length: usize,
-    target: Target<P>,
-    cookie: Option<(Endpoint, u32)>,
-}
-
 /// The messages that are arriving at a context.
 pub(crate) struct Assemblies<P: Platform> {
     /// Few at a time. The packets of a message usually arrive one after the other.
@@ -116,18 +98,23 @@ pub(crate) struct Assemblies<P: Platform> {
     last: usize,
     /// Its sender, if it comes from the network.
     current: Option<PacketOrigin>,
-    announced: BTreeMap<Origin, Announced<P>>,
+    /// Headed messages whose data comes in the next message of their origin.
+    announced: BTreeMap<Origin, Assembly<P>>,
 }
 
 impl<P: Platform> Assembly<P> {
-    /// A message of `length` bytes that is not stored.
-    pub fn nowhere(length: usize) -> Self {
+    fn new(length: usize, target: Target<P>, cookie: Option<(Endpoint, u32)>) -> Self {
         Self {
             length,
             received: 0,
-            target: Target::Nowhere,
-            cookie: None,
+            target,
+            cookie,
         }
+    }
+
+    /// A message of `length` bytes that is not stored.
+    pub fn nowhere(length: usize) -> Self {
+        Self::new(length, Target::Nowhere, None)
     }
 }
 
@@ -267,15 +254,7 @@ impl<P: Platform> Assemblies<P> {
         length: usize,
     ) -> (Assembly<P>, Result<(), Fault>) {
         match self.announced.remove(origin) {
-            Some(announced) if announced.length == length => {
-                let assembly = Assembly {
-                    length,
-                    received: 0,
-                    target: announced.target,
-                    cookie: announced.cookie,
-                };
-                (assembly, Ok(()))
-            }
+            Some(announced) if announced.length == length => (announced, Ok(())),
             other => {
                 let expected = other.as_ref().map_or(0, |a| a.length as u64);
                 let error = out_of_order(task, "length", length as u64, expected);
@@ -295,20 +274,12 @@ impl<P: Platform> Assemblies<P> {
     pub fn user<U: Upcalls<P>>(
         &mut self,
         am: &mut AmIo<'_, P, U>,
-        incoming: &Incoming<'_>,
+        id: u8,
+        arrival: &Arrival<'_>,
     ) -> (Assembly<P>, Result<(), Fault>) {
-        let length = incoming.length;
-        match dispatch_eager(am, incoming, None) {
-            Ok(target) => {
-                let assembly = Assembly {
-                    length,
-                    received: 0,
-                    target,
-                    cookie: None,
-                };
-                (assembly, Ok(()))
-            }
-            Err(error) => (Assembly::nowhere(length), Err(error)),
+        match dispatch_eager(am, id, arrival, None) {
+            Ok(target) => (Assembly::new(arrival.length, target, None), Ok(())),
+            Err(error) => (Assembly::nowhere(arrival.length), Err(error)),
         }
     }
 
@@ -320,12 +291,11 @@ impl<P: Platform> Assemblies<P> {
         &mut self,
         am: &mut AmIo<'_, P, U>,
         origin: Origin,
-        mut incoming: Incoming<'a>,
-        cookie: u32,
-        data: &'a [u8],
+        id: u8,
+        mut arrival: Arrival<'a>,
+        (cookie, data): (u32, &'a [u8]),
     ) -> Result<(), Fault> {
-        let peer = incoming.origin;
-        let length = incoming.length;
+        let (peer, length) = (arrival.origin, arrival.length);
         let inside = data.len() == length;
         if !inside && !data.is_empty() {
             return Err(malformed(
@@ -338,18 +308,14 @@ impl<P: Platform> Assemblies<P> {
                 },
             ));
         }
-        incoming.immediate = inside.then_some(data);
+        arrival.immediate = inside.then_some(data);
         let cookie = (cookie != 0).then_some((peer, cookie));
-        let (target, known) = match dispatch_eager(am, &incoming, cookie) {
+        let (target, known) = match dispatch_eager(am, id, &arrival, cookie) {
             Ok(target) => (target, Ok(())),
             Err(error) => (Target::Refused, Err(error)),
         };
         if !inside {
-            let announced = Announced {
-                length,
-                target,
-                cookie,
-            };
+            let announced = Assembly::new(length, target, cookie);
             self.announced.insert(origin, announced);
             return known;
         }
@@ -542,11 +508,12 @@ pub(crate) fn receive_whole<P: Platform, U: Upcalls<P>>(
 /// As [`dispatch`].
 fn dispatch_eager<P: Platform, U: Upcalls<P>>(
     am: &mut AmIo<'_, P, U>,
-    incoming: &Incoming<'_>,
+    id: u8,
+    arrival: &Arrival<'_>,
     cookie: Option<(Endpoint, u32)>,
 ) -> Result<Target<P>, Fault> {
-    let target = dispatch(am, incoming)?;
-    Ok(hold(am, target, (incoming.origin, incoming.length), cookie))
+    let target = dispatch(am, id, arrival)?;
+    Ok(hold(am, target, (arrival.origin, arrival.length), cookie))
 }
 
 /// Holds an eager message whose receive is deferred; returns the place for its data.
@@ -571,18 +538,11 @@ fn hold<P: Platform, U>(
 /// [`Error::UnknownDispatch`]; the error by which the callback refuses the message.
 pub(crate) fn dispatch<P: Platform, U: Upcalls<P>>(
     am: &mut AmIo<'_, P, U>,
-    incoming: &Incoming<'_>,
+    id: u8,
+    arrival: &Arrival<'_>,
 ) -> Result<Target<P>, Fault> {
-    let arrival = Arrival {
-        origin: incoming.origin,
-        comm: incoming.comm,
-        tag: incoming.tag,
-        header: incoming.header,
-        length: incoming.length,
-        immediate: incoming.immediate,
-    };
-    let receive = am.up.dispatch(incoming.dispatch, &arrival);
-    target(incoming.dispatch, &arrival, receive)
+    let receive = am.up.dispatch(id, arrival);
+    target(id, arrival, receive)
 }
 
 /// The target of a message by the result of its dispatch callback.

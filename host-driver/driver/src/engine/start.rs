@@ -33,15 +33,7 @@ impl<P: Platform> Engine<P> {
         core.leave_rest();
         core.note(|at| Note::Started { at });
         let carried_out = self.start_or_fail(work, up);
-        let (_, mut started) = self.io.lanes.start(&mut self.io.completed);
-        if !self.collnet.is_unused() {
-            let entered = self.collnet.start(platform, &mut self.io.completed);
-            started = started.and(entered.map(drop));
-        }
-        if let Some(shared) = &mut self.io.shared {
-            shared.start(platform, &mut self.io.completed);
-        }
-        self.unreported = started.err();
+        self.unreported = self.start_waiting().1.err();
         let failed = self.unreported.is_some();
         self.take_stock(failed || self.can_start(), failed);
         carried_out
@@ -67,25 +59,33 @@ impl<P: Platform> Engine<P> {
         if self.gets.waiting() > 0 {
             result = result.and(self.start_gets(up));
         }
-        let (mut started, outcome) = self.io.lanes.start(&mut self.io.completed);
+        let (started, outcome) = self.start_waiting();
         result = result.and(outcome);
-        if !self.collnet.is_unused() {
-            match self.collnet.start(platform, &mut self.io.completed) {
-                Ok(count) => started += count,
-                Err(error) => result = result.and(Err(error)),
-            }
-        }
         if let Some(flows) = &mut self.io.flows {
             result = result.and(flows.report());
-        }
-        if let Some(shared) = &mut self.io.shared {
-            started += shared.start(platform, &mut self.io.completed);
         }
         up.progress().started += started;
         if self.io.completed.is_empty() {
             return result;
         }
         result.and(self.run_completions(up))
+    }
+
+    /// Starts waiting sends as far as there is room; returns how many, and the first error.
+    #[inline]
+    fn start_waiting(&mut self) -> (usize, Result<(), Fault>) {
+        let Self { core, io, .. } = self;
+        let (mut started, mut outcome) = io.lanes.start(&mut io.completed);
+        if !self.collnet.is_unused() {
+            match self.collnet.start(&core.platform, &mut io.completed) {
+                Ok(count) => started += count,
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+        }
+        if let Some(shared) = &mut io.shared {
+            started += shared.start(&core.platform, &mut io.completed);
+        }
+        (started, outcome)
     }
 
     /// Requests as many gets as there are counters for.

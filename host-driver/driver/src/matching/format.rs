@@ -10,7 +10,7 @@ use crate::transport::wire::{self, Fields, WireError, message};
 message! {
     /// Request to send. Match data are origin and software words of the packet; behind the fields stands the number of
     /// the communicator where that needs it.
-    WireRts, "request to send of a matched message" {
+    pub(super) WireRts, "request to send of a matched message" {
         /// To be acknowledged when the data has arrived.
         cookie: u32,
         /// Bytes of the data.
@@ -23,18 +23,18 @@ message! {
 }
 
 message! {
-    /// Clear to send.
-    WireCts, "clear to send" {
+    /// Fields of a CTS.
+    pub ClearToSend, "clear to send" {
         /// The cookie of the RTS.
         cookie: u32,
-        /// Number of the message at the target.
+        /// Number by which the target labels the data.
         transfer: u64,
     }
 }
 
 message! {
     /// Header of data that a CTS has requested.
-    WireTransfer, "transfer" {
+    pub(super) WireTransfer, "transfer" {
         /// Number of the message at the target.
         transfer: u64,
     }
@@ -49,15 +49,6 @@ pub struct RequestToSend {
     pub length: u32,
     /// Place of the data; without meaning for no data.
     pub place: RemoteAddress,
-}
-
-/// Fields of a CTS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClearToSend {
-    /// The cookie of the RTS.
-    pub cookie: u32,
-    /// Number by which the target labels the data.
-    pub transfer: u64,
 }
 
 /// Contents of the first packet of an eager message.
@@ -134,11 +125,7 @@ impl ClearToSend {
     /// [`Error::ControlMessage`](crate::Error::ControlMessage) when it is malformed.
     pub fn decode(arrival: &Arrival<'_>) -> Result<Self, Fault> {
         let payload = arrival.immediate.unwrap_or_default();
-        let fields = WireCts::decode_all(payload).map_err(|error| malformed(arrival, error))?;
-        Ok(Self {
-            cookie: fields.cookie,
-            transfer: fields.transfer,
-        })
+        Self::decode_all(payload).map_err(|error| malformed(arrival, error))
     }
 }
 

@@ -10,7 +10,7 @@
 //! | direct put | writes data into a peer's memory |
 //! | acknowledge | ends an operation of a peer, by the acknowledgement dispatcher |
 
-use super::format::{WireCts, WireRts, WireTransfer};
+use super::format::{WireRts, WireTransfer};
 use super::label::Label;
 use crate::api::context::{Context, Done, DoneFn};
 use crate::api::operation::{Get, Put, SendMessage};
@@ -140,12 +140,8 @@ impl Primitives {
         cts: ClearToSend,
     ) -> Result<(), Error> {
         context.platform().charge(Op::Control, 1);
-        let fields = WireCts {
-            cookie: cts.cookie,
-            transfer: cts.transfer,
-        };
         context.send_immediate(&SendImmediate {
-            data: &fields.encode(),
+            data: &cts.bytes(),
             ..SendImmediate::new(to, self.id(Handler::ClearToSend))
         })
     }

@@ -156,10 +156,10 @@ pub(crate) fn cut(
 
 /// Declares a message by its fields, in their order.
 macro_rules! message {
-    ($(#[$doc:meta])* $name:ident, $text:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }) => {
+    ($(#[$doc:meta])* $vis:vis $name:ident, $text:literal { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(crate) struct $name {
+        $vis struct $name {
             $($(#[$field_doc])* pub $field: $type,)*
         }
 
@@ -220,7 +220,7 @@ pub(crate) use message;
 message! {
     /// An eager message that needs more fields than its packet header has. The header follows, then the data if the
     /// packet has room for all of it; else the next message of the flow is [`ControlMessage::Data`].
-    Headed, "headed message" {
+    pub(crate) Headed, "headed message" {
         /// To be acknowledged, or 0.
         cookie: u32,
         /// Bytes of the data.
@@ -234,7 +234,7 @@ message! {
 
 message! {
     /// Request to send; the header follows.
-    Rts, "request to send" {
+    pub(crate) Rts, "request to send" {
         /// To be acknowledged when the data has been fetched.
         cookie: u32,
         /// Bytes of the data, at least 1.
@@ -252,7 +252,7 @@ message! {
 
 message! {
     /// Requests an acknowledgement once the puts of the flow before it are in memory.
-    PutSync, "put synchronisation" {
+    pub(crate) PutSync, "put synchronisation" {
         /// To be acknowledged.
         cookie: u32,
         /// Number of the put.
@@ -263,7 +263,7 @@ message! {
 message! {
     /// Requests a callback at the target once the puts of the flow before it are in memory, and an acknowledgement
     /// then.
-    PutNotice, "put notice" {
+    pub(crate) PutNotice, "put notice" {
         /// To be acknowledged.
         cookie: u32,
         /// Number of the put.
@@ -283,7 +283,7 @@ message! {
 
 message! {
     /// The origin's fence message.
-    Fence, "fence" {
+    pub(crate) Fence, "fence" {
         /// Number of the fence at the origin.
         cookie: u32,
         /// Number of the last put before it.
@@ -314,7 +314,7 @@ impl Fence {
 
 message! {
     /// Everything before the fence has completed at the target.
-    FenceAck, "fence acknowledgement" {
+    pub(crate) FenceAck, "fence acknowledgement" {
         /// Number of the fence at the origin.
         cookie: u32,
         /// [`FenceAck::DONE`], [`FenceAck::FAILED`] or [`FenceAck::REFUSED`].
@@ -333,7 +333,7 @@ impl FenceAck {
 
 message! {
     /// A put was refused at its target, or the data of a message could not be fetched.
-    Refused, "refusal" {
+    pub(crate) Refused, "refusal" {
         /// Cookie of the put or message.
         cookie: u32,
         /// [`Refused::PUT`] or [`Refused::DATA`].
@@ -350,7 +350,7 @@ impl Refused {
 
 message! {
     /// A remote get was refused, or its descriptor where it should have been injected.
-    GetFailed, "failed get" {
+    pub(crate) GetFailed, "failed get" {
         /// Number of the get at the requester, or its counter, [`GetFailed::BY_COUNTER`].
         get: u32,
         /// Reason code.
@@ -370,7 +370,7 @@ impl GetFailed {
 
 message! {
     /// Messages to a context of the sender's node were refused.
-    MessagesRefused, "refused messages" {
+    pub(crate) MessagesRefused, "refused messages" {
         /// Process of the context.
         process: u8,
         /// The context.
@@ -393,7 +393,7 @@ impl MessagesRefused {
 
 message! {
     /// Requests a target-side context of an ordered-dynamic flow (HW-4).
-    FlowRequest, "flow request" {
+    pub(crate) FlowRequest, "flow request" {
         /// Class of the flow's packets.
         vclass: u8,
         /// Number of the flow at the origin's node.
@@ -405,7 +405,7 @@ message! {
 
 message! {
     /// Response to [`FlowRequest`].
-    FlowGrant, "flow grant" {
+    pub(crate) FlowGrant, "flow grant" {
         /// As in the request.
         vclass: u8,
         /// As in the request.

@@ -2,7 +2,8 @@
 
 use gyre_layout::Coord;
 
-use crate::am::assembly::{Incoming, Origin, malformed};
+use crate::am::assembly::{Origin, malformed};
+use crate::am::dispatch::Arrival;
 use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;
@@ -21,45 +22,45 @@ use crate::transport::wire::{
 use crate::upcalls::Upcalls;
 
 impl<P: Platform> Engine<P> {
-    /// Handles a control message; `incoming` is its packet header.
+    /// Handles control message `id`; `arrival` has its packet header.
     #[inline(never)]
     pub(super) fn control_message(
         &mut self,
         origin: Origin,
-        incoming: Incoming<'_>,
+        id: u8,
+        arrival: Arrival<'_>,
         payload: &[u8],
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
-        let op = match incoming.dispatch == ControlMessage::Headed as u8 {
+        let op = match id == ControlMessage::Headed as u8 {
             true => Op::Header,
             false => Op::Control,
         };
         self.core.platform.charge(op, 1);
-        let peer = incoming.origin;
+        let peer = arrival.origin;
         let node = origin.0.node;
         let wrong = |error| malformed(peer.task, error);
-        match ControlMessage::from_id(incoming.dispatch) {
+        match ControlMessage::from_id(id) {
             Some(ControlMessage::Headed) => {
                 let (fields, header, data) = Headed::open(payload).map_err(wrong)?;
-                let incoming = Incoming {
-                    dispatch: fields.dispatch,
+                let arrival = Arrival {
                     header,
                     length: fields.length as usize,
-                    ..incoming
+                    ..arrival
                 };
                 let (assemblies, mut am) = self.assemblies(up);
-                assemblies.headed(&mut am, origin, incoming, fields.cookie, data)
+                let with = (fields.cookie, data);
+                assemblies.headed(&mut am, origin, fields.dispatch, arrival, with)
             }
             Some(ControlMessage::Rts) => {
                 let (fields, header) = Rts::open(payload).map_err(wrong)?;
-                let incoming = Incoming {
-                    dispatch: fields.dispatch,
+                let arrival = Arrival {
                     header,
                     length: fields.length as usize,
-                    ..incoming
+                    ..arrival
                 };
                 let (gets, mut am) = self.gets(up);
-                rendezvous::requested(&mut am, gets, &incoming, fields)
+                rendezvous::requested(&mut am, gets, &arrival, fields)
             }
             Some(ControlMessage::Ack) => {
                 let cookies = wire::decode_cookies(payload).map_err(wrong)?;
@@ -67,14 +68,14 @@ impl<P: Platform> Engine<P> {
             }
             Some(ControlMessage::PutSync) => {
                 let PutSync { cookie, number } = PutSync::decode_all(payload).map_err(wrong)?;
-                let puts = PutsBy::unpack(incoming.tag);
+                let puts = PutsBy::unpack(arrival.tag);
                 let purpose = Purpose::PutSync { cookie, number };
                 synchronise(&mut self.gets, peer, puts, purpose);
                 Ok(())
             }
             Some(ControlMessage::PutNotice) => {
                 let notice = PutNotice::decode_all(payload).map_err(wrong)?;
-                let puts = PutsBy::unpack(incoming.tag);
+                let puts = PutsBy::unpack(arrival.tag);
                 let purpose = Purpose::PutNotice(Box::new(notice));
                 synchronise(&mut self.gets, peer, puts, purpose);
                 Ok(())
@@ -82,7 +83,7 @@ impl<P: Platform> Engine<P> {
             Some(ControlMessage::Fence) => {
                 let fields = Fence::decode_all(payload).map_err(wrong)?;
                 let follows = fields.follows_puts().map_err(wrong)?;
-                let puts = follows.then(|| PutsBy::unpack(incoming.tag));
+                let puts = follows.then(|| PutsBy::unpack(arrival.tag));
                 let with = FenceIo {
                     io: &mut self.io,
                     gets: &mut self.gets,
@@ -118,7 +119,7 @@ impl<P: Platform> Engine<P> {
             | None => Err(wrong(WireError {
                 message: "control message",
                 field: "dispatch identifier",
-                value: u64::from(incoming.dispatch),
+                value: u64::from(id),
                 expected: "one of the driver's",
             })),
         }

@@ -3,7 +3,8 @@
 use gyre_layout::{HEADER_BYTES, MAX_PAYLOAD_BYTES, MessageHeader};
 
 use super::charge_packet;
-use crate::am::assembly::{Assembly, Incoming, Origin, PacketOrigin, Path, malformed};
+use crate::am::assembly::{self, Assembly, Origin, PacketOrigin, Path, malformed};
+use crate::am::dispatch::Arrival;
 use crate::cost::Op;
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;
@@ -168,18 +169,13 @@ impl<P: Platform> Engine<P> {
                     cut.and(assemblies.cut_announced(&mut am, &origin, peer.task, dispatch))
                 }
             };
-            let incoming = Incoming {
-                origin: peer,
-                dispatch: envelope.dispatch,
-                comm: envelope.comm,
-                tag: packet.sw1,
-                header: &[],
-                length: packet.payload.len(),
+            let arrival = Arrival {
                 immediate: None,
+                ..assembly::whole(peer, (envelope.comm, packet.sw1), packet.payload)
             };
-            return self
-                .control_message(origin, incoming, packet.payload, up)
-                .and(cut);
+            let id = envelope.dispatch;
+            let handled = self.control_message(origin, id, arrival, packet.payload, up);
+            return handled.and(cut);
         }
         if packet.first {
             let (assemblies, mut am) = self.assemblies(up);
@@ -223,17 +219,13 @@ impl<P: Platform> Engine<P> {
             );
             return (Assembly::nowhere(length), cut.and(Err(wrong)));
         }
-        let incoming = Incoming {
-            origin: peer,
-            dispatch,
-            comm: envelope.comm,
-            tag: packet.sw1,
-            header: &[],
+        let arrival = Arrival {
             length,
             immediate: (packet.payload.len() == length).then_some(packet.payload),
+            ..assembly::whole(peer, (envelope.comm, packet.sw1), &[])
         };
         let (assemblies, mut am) = self.assemblies(up);
-        let (assembly, known) = assemblies.user(&mut am, &incoming);
+        let (assembly, known) = assemblies.user(&mut am, dispatch, &arrival);
         (assembly, cut.and(known))
     }
 }
