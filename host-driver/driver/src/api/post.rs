@@ -211,13 +211,22 @@ impl<P: Platform> Context<P> {
         payload: &Direct<'_, P, N>,
     ) -> Result<(), Error> {
         let lanes = &self.shared().lanes;
-        if !self.has_work() && lanes.inject(message, payload, (None, None))? {
-            return Ok(());
+        match !self.has_work() && lanes.inject(message, payload, (None, None))? {
+            true => Ok(()),
+            false => self.post_copy(message, payload),
         }
-        let copied = payload.len();
-        let payload = payload.to_bytes()?;
-        self.platform().charge_copy(Op::Copy, copied);
-        self.post_copied(message, payload, None)
+    }
+
+    /// Posts an immediate message with a copy of this payload.
+    #[inline(never)] // Keeps the path of injected messages short.
+    fn post_copy<const N: usize>(
+        &self,
+        message: &SendImmediate<'_>,
+        payload: &Direct<'_, P, N>,
+    ) -> Result<(), Error> {
+        let copied = payload.to_bytes()?;
+        self.platform().charge_copy(Op::Copy, copied.len());
+        self.post_copied(message, copied, None)
     }
 
     /// Posts an immediate message with this payload, which has its header inside.
