@@ -160,7 +160,7 @@ unsafe extern "C" fn insert(
             return Err(Refusal::INVALID);
         }
         for number in 0..count {
-            // SAFETY: the program passes so many names.
+            // SAFETY: the program passes this many names.
             let name = unsafe {
                 names
                     .cast::<[u8; Name::BYTES]>()
@@ -191,7 +191,7 @@ unsafe extern "C" fn remove(
         if count > 0 && places.is_null() {
             return Err(Refusal::INVALID);
         }
-        // SAFETY: the program passes so many places.
+        // SAFETY: the program passes this many places.
         let places = (0..count).map(|number| unsafe { places.add(number).read() });
         places.for_each(|place| addresses.remove(place));
         Ok(())
@@ -251,7 +251,7 @@ unsafe extern "C" fn straddr(
         Name::decode(unsafe { name.cast::<[u8; Name::BYTES]>().read_unaligned() });
     let mut shown = format!("gyre://{}:{context}", task.0).into_bytes();
     shown.push(0);
-    // SAFETY: the program passes room for so many bytes.
+    // SAFETY: the program passes space for this many bytes.
     unsafe {
         let fits = room.read().min(shown.len());
         room.write(shown.len());

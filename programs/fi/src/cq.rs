@@ -274,7 +274,7 @@ unsafe extern "C" fn strerror(
     if !text.is_null() && room > 0 {
         let bytes = shown.to_bytes();
         let fits = bytes.len().min(room - 1);
-        // SAFETY: room for so many bytes, and a zero behind them.
+        // SAFETY: space for this many bytes and a final zero.
         unsafe {
             text.copy_from_nonoverlapping(bytes.as_ptr().cast(), fits);
             text.add(fits).write(0);

@@ -106,7 +106,7 @@ impl Port {
     /// The endpoint at an index of the address vector.
     ///
     /// # Errors
-    /// `FI_EINVAL` where there is none.
+    /// `FI_EINVAL` if there is none.
     pub fn peer(&self, place: Addr) -> Result<Endpoint, Refusal> {
         let addresses = self.bound()?.addresses.as_ref();
         let (task, context) = addresses

@@ -36,7 +36,7 @@ impl Receive {
     /// Starts it.
     ///
     /// # Errors
-    /// `FI_EINVAL` for a source that is none, and a claim of what was not claimed; `FI_ENOMSG` for a probe that finds
+    /// `FI_EINVAL` for an invalid source, and for a message that was not claimed; `FI_ENOMSG` for a probe that finds
     /// nothing.
     ///
     /// # Safety
@@ -140,7 +140,7 @@ fn discard(body: Body) {
 /// Cancels the last waiting receive with this context.
 ///
 /// # Errors
-/// `FI_ENOENT` when there is none: it has its message.
+/// `FI_ENOENT` if there is none, as it has its message.
 pub fn cancel(port: &Port, context: usize) -> Result<(), Refusal> {
     for kind in [Kind::Untagged, Kind::Tagged] {
         let cancelled = port.matchers[kind as usize].lock().cancel(context);

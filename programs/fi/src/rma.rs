@@ -249,11 +249,11 @@ unsafe fn with_message(fid: *mut Fid, writes: bool, message: *const MsgRma, aske
             return Err(Refusal::INVALID);
         }
         let there = |place| {
-            // SAFETY: so many of them.
+            // SAFETY: there are this many.
             let RmaIov { addr, len, .. } = unsafe { message.rma_iov.add(place).read() };
             (addr, len)
         };
-        // SAFETY: so many pieces.
+        // SAFETY: there are this many pieces.
         let local = unsafe { Memory::Vector(message.msg_iov, message.iov_count).pieces()? };
         let (local, keep) = match asked & flags::INJECT != 0 {
             // SAFETY: the program's memory.

@@ -40,7 +40,7 @@ impl Send {
     /// Starts it.
     ///
     /// # Errors
-    /// `FI_EINVAL` for a destination that is none; what the driver refuses.
+    /// `FI_EINVAL` for an invalid destination; errors of the driver.
     ///
     /// # Safety
     /// The pieces are memory that the program does not touch until the operation has ended.

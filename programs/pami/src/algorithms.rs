@@ -39,7 +39,7 @@ impl Offer {
     /// The algorithm that a program names, and the handle of its geometry.
     ///
     /// # Errors
-    /// `PAMI_INVAL` for what is none.
+    /// `PAMI_INVAL` for an invalid one.
     pub fn decode(code: abi::Algorithm) -> Result<(Self, abi::Geometry), Failure> {
         let unknown = || Failure::invalid(format!("{code:#x} is not an algorithm"));
         let number = code & ((1 << NUMBER_BITS) - 1);
@@ -235,7 +235,7 @@ pub unsafe extern "C" fn PAMI_Geometry_algorithms_query(
             lists.iter().zip(wanted).zip([false, true])
         {
             for (place, offer) in list.iter().take(count).enumerate() {
-                // SAFETY: the program passes so many places.
+                // SAFETY: the program passes this many places.
                 unsafe {
                     algorithms.add(place).write(offer.encode(geometry as usize));
                     if !data.is_null() {

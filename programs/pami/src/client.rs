@@ -150,7 +150,7 @@ impl Client {
     /// The endpoint of a code.
     ///
     /// # Errors
-    /// `PAMI_INVAL` for one that is none.
+    /// `PAMI_INVAL` for an invalid one.
     pub fn endpoint(&self, code: abi::Endpoint) -> Result<Endpoint, Failure> {
         let (task, offset) = parts(code);
         Ok(self.contexts[0].endpoint(TaskId(task), offset)?)

@@ -70,7 +70,7 @@ impl Context {
     /// The endpoint of a code, for a transfer of this context.
     ///
     /// # Errors
-    /// `PAMI_INVAL` for one that is none.
+    /// `PAMI_INVAL` for an invalid one.
     pub fn peer(&self, code: abi::Endpoint) -> Result<Endpoint, Failure> {
         let endpoint = self.client.endpoint(code)?;
         self.peers.lock().insert(code);
@@ -224,7 +224,7 @@ pub unsafe extern "C" fn PAMI_Context_createv(
 ) -> abi::ResultCode {
     boundary::result(|| {
         let client = CLIENTS.get(client)?;
-        // SAFETY: the program passes so many settings.
+        // SAFETY: the program passes this many settings.
         check_settings(unsafe { passed_settings(configuration, num_configs)? })?;
         let most = client.contexts.len();
         if ncontexts == 0 || ncontexts > most || contexts.is_null() {
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn PAMI_Context_createv(
                 Ok::<_, Failure>(Context::new(handle, Arc::clone(&client), offset))
             })?;
             client.created.lock().push(handle);
-            // SAFETY: the program passes places for so many handles.
+            // SAFETY: the program passes this many handles.
             unsafe { contexts.add(offset).write(handle as *mut c_void) };
         }
         Ok(())
@@ -258,7 +258,7 @@ pub unsafe extern "C" fn PAMI_Context_destroyv(
 ) -> abi::ResultCode {
     boundary::result(|| {
         let in_array = !is_handle(contexts, ncontexts);
-        // SAFETY: the program passes so many handles.
+        // SAFETY: the program passes this many handles.
         let all = unsafe { all_of(contexts, ncontexts)? };
         for (place, context) in all.into_iter().enumerate() {
             let handle = context.handle;
@@ -329,7 +329,7 @@ pub unsafe extern "C" fn PAMI_Context_advancev(
     count: usize,
     maximum: usize,
 ) -> abi::ResultCode {
-    // SAFETY: the program passes so many handles.
+    // SAFETY: the program passes this many handles.
     boundary::result(|| advance(&unsafe { all_of(contexts, count)? }, maximum, Context::poll))
 }
 
@@ -351,7 +351,7 @@ pub unsafe extern "C" fn PAMI_Context_trylock_advancev(
         context.lock.unlock();
         found
     };
-    // SAFETY: the program passes so many handles.
+    // SAFETY: the program passes this many handles.
     boundary::result(|| advance(&unsafe { all_of(contexts, count)? }, maximum, poll))
 }
 

@@ -273,7 +273,7 @@ pub unsafe extern "C" fn PAMI_Geometry_create_taskrange(
     let begin = || {
         // SAFETY: what the program keeps to.
         let creation = unsafe { Creation::new(client, context, settings, id, (function, cookie))? };
-        // SAFETY: the program passes so many ranges.
+        // SAFETY: the program passes this many ranges.
         let slices = unsafe { elements(task_slices, slice_count, "ranges")? };
         if let Some(wrong) = slices
             .iter()
@@ -314,7 +314,7 @@ pub unsafe extern "C" fn PAMI_Geometry_create_tasklist(
     let begin = || {
         // SAFETY: what the program keeps to.
         let creation = unsafe { Creation::new(client, context, settings, id, (function, cookie))? };
-        // SAFETY: the program passes so many tasks.
+        // SAFETY: the program passes this many tasks.
         let tasks = unsafe { elements(tasks, task_count, "tasks")? };
         let endpoints = creation.endpoints(context_offset, tasks.into_iter())?;
         let parent = parent_of(&creation, parent, context_offset)?;
@@ -345,7 +345,7 @@ pub unsafe extern "C" fn PAMI_Geometry_create_endpointlist(
     let begin = || {
         // SAFETY: what the program keeps to.
         let creation = unsafe { Creation::new(client, context, settings, id, (function, cookie))? };
-        // SAFETY: the program passes so many endpoints.
+        // SAFETY: the program passes this many endpoints.
         let codes = unsafe { elements(endpoints, endpoint_count, "endpoints")? };
         let endpoints = codes.into_iter().map(|code| creation.client.endpoint(code));
         let endpoints = endpoints.collect::<Result<Vec<_>, _>>()?;

@@ -35,7 +35,7 @@ struct Torus {
     information: TorusInformation,
 }
 
-// SAFETY: what the addresses point to belongs to the library, lasts as long as the process, and nobody writes it.
+// SAFETY: what the addresses point to belongs to the library, lasts as long as the process, and is never written.
 unsafe impl Send for Torus {}
 // SAFETY: as above.
 unsafe impl Sync for Torus {}

@@ -36,7 +36,7 @@ pub unsafe extern "C" fn PAMI_Geometry_world(
     })
 }
 
-/// C: `PAMI_Geometry_destroy`. The tasks meet in a barrier, so that nobody needs any more what another one gives back.
+/// C: `PAMI_Geometry_destroy`. The tasks pass a barrier first, so that no task frees resources that others still use.
 ///
 /// # Safety
 /// As [`PAMI_Geometry_world`].
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn PAMI_Geometry_query(
                 intval: usize::from(optimized),
             })
         };
-        // SAFETY: the program passes so many attributes.
+        // SAFETY: the program passes this many attributes.
         unsafe { answer(configuration, num_configs, value) }
     })
 }
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn PAMI_Geometry_update(
             return Err(Failure::invalid("the context is of another client"));
         }
         group.made()?;
-        // SAFETY: the program passes so many settings.
+        // SAFETY: the program passes this many settings.
         let optimize = unsafe { settings(configuration, num_configs)? };
         let event = Event::new(context.handle, function, cookie);
         match optimize {

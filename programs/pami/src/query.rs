@@ -86,7 +86,7 @@ pub unsafe extern "C" fn PAMI_Client_query(
 ) -> ResultCode {
     boundary::result(|| {
         let client = CLIENTS.get(client)?;
-        // SAFETY: the program passes so many attributes.
+        // SAFETY: the program passes this many attributes.
         unsafe { answer(configuration, num_configs, |name| of_client(&client, name)) }
     })
 }
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn PAMI_Context_query(
         let value = |name| {
             (name == AttributeName::CONTEXT_DISPATCH_ID_MAX).then(|| number(dispatch::LARGEST))
         };
-        // SAFETY: the program passes so many attributes.
+        // SAFETY: the program passes this many attributes.
         unsafe { answer(configuration, num_configs, value) }
     })
 }
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn PAMI_Dispatch_query(
             AttributeName::DISPATCH_ATOM_SIZE_MAX => Some(number(usize::MAX)),
             _ => None,
         };
-        // SAFETY: the program passes so many attributes.
+        // SAFETY: the program passes this many attributes.
         unsafe { answer(configuration, num_configs, value) }
     })
 }

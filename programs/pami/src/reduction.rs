@@ -95,7 +95,7 @@ impl Operation {
     /// The operation `function` on data of a type; `commutative` counts only for functions of the program.
     ///
     /// # Errors
-    /// `PAMI_INVAL` for a type that is none or not complete, and for an operation that it does not have.
+    /// `PAMI_INVAL` for an invalid or open type, and for an operation that it does not have.
     pub fn new(
         type_: Type,
         (function, cookie): (DataFunction, *mut c_void),

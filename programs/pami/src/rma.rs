@@ -110,10 +110,10 @@ fn operation(operation: Atomic) -> Option<(RmwOp, bool)> {
     Some((op, true))
 }
 
-/// A number of the program, of so many bytes.
+/// Reads a number of the program, of this width.
 ///
 /// # Safety
-/// `from` is null or points to so many bytes.
+/// `from` is null or points to this many bytes.
 unsafe fn number(from: *mut c_void, width: RmwWidth, what: &str) -> Result<u64, Failure> {
     if from.is_null() {
         return Err(Failure::invalid(format!(

@@ -1,4 +1,4 @@
-//! One-sided transfers with a layout on each side: one transfer for each run of bytes that lies in one place on both.
+//! One-sided transfers with a layout on each side: one transfer for each run of bytes that is contiguous on both.
 
 use std::ffi::c_void;
 use std::sync::Arc;

@@ -142,7 +142,7 @@ pub unsafe extern "C" fn PAMI_Type_deserialize(
     boundary::result(|| {
         refuse_null(type_, "place for the type")?;
         refuse_null(address, "address")?;
-        // SAFETY: the program passes so many bytes.
+        // SAFETY: the program passes this many bytes.
         let bytes = unsafe { std::slice::from_raw_parts(address.cast(), size) };
         let made = Made::complete(Type::deserialized(bytes)?);
         // SAFETY: the program passes a place for the handle.
@@ -168,7 +168,7 @@ pub unsafe extern "C" fn PAMI_Type_query(
             AttributeName::TYPE_ATOM_SIZE => Some(number(type_.atom)),
             _ => None,
         };
-        // SAFETY: the program passes so many attributes.
+        // SAFETY: the program passes this many attributes.
         unsafe { answer(configuration, num_configs, value) }
     })
 }

@@ -70,7 +70,7 @@ impl Made {
 /// The open type of a handle.
 ///
 /// # Errors
-/// `PAMI_INVAL` for a predefined type, and for a handle that is none.
+/// `PAMI_INVAL` for a predefined type, and for an invalid handle.
 pub fn made(handle: abi::Type) -> Result<Arc<Made>, Failure> {
     if Element::of(handle as usize).is_some() {
         return Err(Failure::invalid("the type is predefined"));
@@ -86,7 +86,7 @@ pub fn predefined(element: Element) -> Arc<Type> {
 /// The complete type of a handle.
 ///
 /// # Errors
-/// `PAMI_INVAL` when it is not complete, and for a handle that is none.
+/// `PAMI_INVAL` when it is not complete, and for an invalid handle.
 pub fn complete(handle: abi::Type) -> Result<Arc<Type>, Failure> {
     if let Some(element) = Element::of(handle as usize) {
         return Ok(predefined(element));

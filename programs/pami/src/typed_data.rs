@@ -94,7 +94,7 @@ impl Place {
     /// The data of a type with `handle` from its byte `offset` on, at an address.
     ///
     /// # Errors
-    /// `PAMI_INVAL` for a type that is none or not complete.
+    /// `PAMI_INVAL` for an invalid or open type.
     pub fn new(address: *mut c_void, handle: Handle, offset: usize) -> Result<Self, Failure> {
         Ok(Self {
             address: address as usize,

@@ -21,7 +21,7 @@ pub fn data_type(handle: u32) -> Option<DataType> {
     })
 }
 
-/// Whether a handle is a type that lies in memory as its bytes are sent.
+/// Whether the type of a handle has the same bytes in memory and in messages.
 pub fn is_dense(handle: u32) -> bool {
     // MPI_BYTE, MPI_CHAR
     data_type(handle).is_some() || matches!(handle, 0x4c00_010d | 0x4c00_0101)

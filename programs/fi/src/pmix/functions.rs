@@ -143,7 +143,7 @@ pub unsafe extern "C" fn PMIx_Fence(
 ) -> Status {
     let processes = match processes.is_null() {
         true => &[],
-        // SAFETY: the program passes so many.
+        // SAFETY: the program passes this many.
         false => unsafe { std::slice::from_raw_parts(processes, count) },
     };
     result(|| client::with(|client| client.fence(processes)))

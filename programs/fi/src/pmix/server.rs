@@ -27,7 +27,7 @@ fn number(name: &str) -> Option<u32> {
     env::var(name).ok()?.parse().ok()
 }
 
-/// Of input and output nobody can do anything about.
+/// Reports an error of input or output.
 fn lost(error: &io::Error) -> Status {
     eprintln!("libgyre-fi: the server of start-up (PMI): {error}");
     status::ERROR

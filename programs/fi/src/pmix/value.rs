@@ -83,7 +83,7 @@ impl Value {
                     ),
                 }
             }
-            // SAFETY: the type says so; what a shorter number leaves of them, nobody looks at.
+            // SAFETY: by the type; the rest of a shorter number is not read.
             kind if is_number(kind) => Content::Number(unsafe { data.number }),
             _ => return Err(status::NOT_SUPPORTED),
         };
@@ -118,7 +118,7 @@ impl Value {
     /// Frees what [`for_c`](Self::for_c) has made, and its place.
     ///
     /// # Safety
-    /// A place that `free` takes, with such a value, which nobody uses any more.
+    /// The value comes from `malloc`, and is not used afterwards.
     pub unsafe fn free(value: *mut CValue) {
         // SAFETY: what the caller promises.
         unsafe {
@@ -173,7 +173,7 @@ fn copy(bytes: &[u8]) -> Result<*mut c_char, Status> {
     if memory.is_null() {
         return Err(status::NO_MEMORY);
     }
-    // SAFETY: room for so many bytes, which was just got.
+    // SAFETY: memory of this many bytes, just allocated.
     unsafe { memory.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     Ok(memory.cast())
 }

@@ -2,7 +2,7 @@ use super::long_double::LongDouble;
 use super::{Operation, combine};
 use crate::elements::{Element, Kind};
 
-/// A value apart from how it lies in memory: parts of it, which are small whole numbers.
+/// A value without its representation: its parts, which are small whole numbers.
 type Value = Vec<i64>;
 
 /// The kinds of the parts of a value, and where they are.

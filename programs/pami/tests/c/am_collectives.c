@@ -103,7 +103,7 @@ static void result_is_there(const struct open *open) {
   if (open->result) has(open, open->result, (count + 2) * STRIDE, count, 1);
 }
 
-/** What the root's part needs to know of its call; one is under way in an endpoint of each kind and root. */
+/** State of the root's part; each endpoint has one pending collective of each kind and root. */
 static int32_t *results[MOST_ALL][KINDS];
 
 static void part_done(pami_context_t context, void *cookie, pami_result_t result) {

@@ -16,13 +16,13 @@ static pami_type_t open_type;
 
 static int32_t mine[MOST], result[MOST * MOST_TASKS];
 static double real[MOST];
-/** What the functions of this task say in the next part, and what its callback must be told. */
+/** Answers of this task's functions in the next part, and the expected result of its callback. */
 static pami_recv_t next;
 static pami_data_function next_op;
 static pami_result_t next_result;
 /** Parts of this task, and calls, that have not ended. */
 static int parts, calls;
-/** What calls end with, and words of the sentence. */
+/** Expected result of calls, and words of the text. */
 static pami_result_t expected;
 static const char *words;
 static size_t applied;
@@ -214,7 +214,7 @@ static void functions(void) {
     for (at = 0; at < MOST; at++) CHECK(result[task * MOST + at] == -(int32_t)(task * 100 + at));
 }
 
-/** What a part and a call refuse at the root, before anybody has been called. */
+/** Refusals of a part and a call at the root, before any endpoint is called. */
 static void refused_at_the_root(void) {
   static char header[4];
   pami_algorithm_t all[ALGORITHMS];
@@ -266,7 +266,7 @@ static void refused_at_the_root(void) {
   says("the operation is null");
 }
 
-/** What one endpoint refuses is told at the root, and the others have done their part. */
+/** The root gets the refusal of one endpoint, and the others have done their parts. */
 static void refused_by_one(void) {
   char in_words[64];
   size_t one = tasks - 1;

@@ -55,7 +55,7 @@ static void resumes(pami_context_t by, void *cookie) {
   resumed++;
 }
 
-/* Everybody sends to the next task, and nobody advances: all is there while they sleep. */
+/* Every task sends to the next one, and none advances: all data arrives while they sleep. */
 static void exchange(size_t me, size_t tasks, size_t round) {
   size_t number, place;
   double begin = now();

@@ -1,4 +1,4 @@
-/* What the C programs of the tests share: checks that end the program with status 1 and say where. */
+/* Common to the C programs of the tests: checks that end the program with status 1 and name the line. */
 #ifndef CHECK_H
 #define CHECK_H
 

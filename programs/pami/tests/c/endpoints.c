@@ -31,7 +31,7 @@ static void fill(size_t own_, size_t count, int spread) {
   for (i = 0; i < MOST_ALL * MOST * STRIDE; i++) to[own_][i] = HOLE;
 }
 
-/** What an endpoint of the geometry must receive as element `place`; -1: nothing. */
+/** Expected element `place` at an endpoint of the geometry; -1: none. */
 typedef int64_t expected_t(size_t me, size_t root, size_t count, size_t place);
 
 static int64_t scattered(size_t me, size_t root, size_t count, size_t place) {

@@ -229,7 +229,7 @@ static void created_with_hardware(void) {
   }
 }
 
-/** What is refused. */
+/** Refusals. */
 static void refusals(pami_geometry_t world) {
   pami_geometry_t geometry = NULL, copy = world;
   pami_geometry_range_t range = {0, (pami_task_t)(tasks - 1)}, outside = {0, (pami_task_t)tasks};

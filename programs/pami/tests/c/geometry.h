@@ -1,4 +1,4 @@
-/* What the C programs with geometries share. */
+/* Common to the C programs with geometries. */
 #ifndef GEOMETRY_H
 #define GEOMETRY_H
 

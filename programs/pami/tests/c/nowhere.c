@@ -13,7 +13,7 @@ static void end(pami_context_t at, void *cookie, pami_result_t result) {
 
 int main(void) {
   static const char constant[8] = "constant";
-  /* A page that nobody has. */
+  /* An unmapped page. */
   char *const nobodys = (char *)0x10000;
   pami_client_t client;
   pami_put_simple_t put;
@@ -37,7 +37,7 @@ int main(void) {
     SUCCEEDS(PAMI_Put(context, &put));
     while (ended < 2) PAMI_Context_advance(context, 1);
     CHECK(last == PAMI_ERROR);
-    /* What is there goes on. */
+    /* Transfers of mapped memory continue. */
     memset(&get, 0, sizeof get);
     get.rma = put.rma;
     get.rma.done_fn = end;

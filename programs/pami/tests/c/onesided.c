@@ -12,7 +12,7 @@ static pami_context_t context;
 static volatile size_t done, remote_done, received;
 static char in_static[LARGEST + 128];
 
-/** What each task tells the one before it: where its memory is. */
+/** Addresses that each task sends to the one before it. */
 struct places {
   char *kinds[KINDS];
   int *counter;
@@ -104,7 +104,7 @@ static void put_and_get(char *const kinds[KINDS], size_t next) {
       SUCCEEDS(PAMI_Get(context, &get));
       wait_for(&done, from + 1);
       CHECK(memcmp(back + 9, local + 5, sizes[size]) == 0 && back[8] == 0 && back[9 + sizes[size]] == 0);
-      /* What came here from the task before. */
+      /* Data from the previous task. */
       meet();
       for (place = 0; place < sizes[size]; place++) {
         CHECK(((volatile char *)kinds[to])[number % 61 + place] == byte_of(before, number, place));

@@ -1,4 +1,4 @@
-/* What is refused, with which code and which sentence. */
+/* Refusals, with their codes and texts. */
 #include "check.h"
 
 static void nothing(pami_context_t context, void *cookie, const void *header_addr, size_t header_size,
@@ -109,7 +109,7 @@ int main(void) {
   RETURNS(PAMI_INVAL, PAMI_Send(context, &send));
   RETURNS(PAMI_INVAL, PAMI_Send(context, NULL));
 
-  /* What is not there says so. */
+  /* Missing functions. */
   RETURNS(PAMI_UNIMPL, PAMI_Extension_open(client, "EXT_none", NULL));
   says("extension `EXT_none` is not implemented");
   RETURNS(PAMI_INVAL, PAMI_Put(context, NULL));

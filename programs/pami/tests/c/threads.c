@@ -130,7 +130,7 @@ static void *primitives(void *argument) {
   pthread_mutex_lock(&mutex);
   while (!go) pthread_cond_wait(&condition, &mutex);
   pthread_mutex_unlock(&mutex);
-  /* The last to come has slept longest; nobody leaves before. */
+  /* The last to arrive has slept longest; none leaves before. */
   for (round = 0; round < 3; round++) {
     begin = now();
     usleep(10 * (unsigned)number);

@@ -3,7 +3,7 @@
 
 enum { DATA = 5, ROW = 6, TYPE = 7 };
 
-/** What is done with the data of a message. */
+/** Use of the data of a message. */
 enum way { COPY, SUM, OWN, NOOP, MADE, WRONG_OFFSET, WRONG_OPERATION, WRONG_TYPE, WAYS };
 
 static const size_t counts[] = {0, 1, 5, 40, 64, 1000, MOST};

@@ -44,7 +44,7 @@ static void wait_for(volatile size_t *counter, size_t value) {
   while (*counter < value) PAMI_Context_advance(context, 1);
 }
 
-/** What task `task` has at a place before anything is put there. */
+/** Initial value of task `task` at a place. */
 static int value(size_t task, size_t row, size_t column) { return (int)(task * 100000 + row * 100 + column); }
 
 int main(void) {

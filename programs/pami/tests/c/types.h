@@ -1,4 +1,4 @@
-/* What the C programs about types share: a matrix, types of its columns and of what they are received into. */
+/* Common to the C programs about types: a matrix, types of its columns and of their destinations. */
 #ifndef TYPES_H
 #define TYPES_H
 

@@ -1,4 +1,4 @@
-//! Memory of this process, reached by the system and by a thread that copies for who asks.
+//! Memory of this process, reached by the system, and by a thread that copies on request.
 
 use std::fs::File;
 use std::io::Write;
