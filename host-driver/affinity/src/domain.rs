@@ -8,30 +8,30 @@ use crate::tree::{Tree, TreeError};
 /// The software threads of one hardware unit (AF-2), with the topology by which they talk (AF-3).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Domain {
-    /// What kind of unit.
+    /// Kind of the unit.
     pub unit: Unit,
-    /// Which one: the place of its first hardware thread.
+    /// Place of the unit's first hardware thread.
     pub place: Place,
     /// All software threads of the unit, ascending.
     pub threads: Vec<usize>,
-    /// The one that talks for the domain.
+    /// Thread that communicates for the domain.
     pub leader: usize,
-    /// Those that the domain's tree joins, the leader first: the threads of a core, or else the leaders of the
-    /// domains inside.
+    /// Nodes of the domain's tree, the leader first: the threads of a core, otherwise the leaders of the domains
+    /// inside.
     pub members: Vec<usize>,
-    /// How many children a member has at most.
+    /// Maximum children of a member.
     pub arity: usize,
 }
 
 impl Domain {
-    /// The pairs of members that talk: child and parent.
+    /// Edges of the tree: (child, parent).
     pub fn edges(&self) -> impl Iterator<Item = (usize, usize)> {
         let edge = |i: usize| (self.members[i], self.members[(i - 1) / self.arity]);
         (1..self.members.len()).map(edge)
     }
 }
 
-/// The domains of a node's software threads, and the tree that they make together.
+/// The domains of a node's software threads, and the tree that joins them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Domains {
     domains: Vec<Domain>,
@@ -39,8 +39,8 @@ pub struct Domains {
 }
 
 impl Domains {
-    /// Domains of software threads `0..places.len()`, thread `i` being on the hardware thread at `places[i]`,
-    /// with `arity`-ary trees. The lowest number of a domain is its leader.
+    /// Domains of software threads `0..places.len()` with `arity`-ary trees; thread `i` runs at `places[i]`. The lowest
+    /// thread of a domain leads it.
     ///
     /// # Errors
     /// [`TreeError`].
@@ -48,7 +48,7 @@ impl Domains {
         Self::led_by(places, arity, 0)
     }
 
-    /// As [`Domains::new`], but every domain that has software thread `first` in it is led by that.
+    /// As [`Domains::new`], but software thread `first` leads every domain that contains it.
     ///
     /// # Errors
     /// [`TreeError`].
@@ -57,7 +57,7 @@ impl Domains {
             return Err(TreeError::Empty);
         }
         let mut domains = Vec::new();
-        // Those that the trees of the next larger units join.
+        // Threads that the trees of the next larger units join.
         let mut talkers: Vec<usize> = (0..places.len()).collect();
         for unit in Unit::DOMAINS {
             if unit == Unit::Node && talkers.len() == 1 {
@@ -101,19 +101,18 @@ impl Domains {
         Ok(Self { domains, tree })
     }
 
-    /// All domains, those of the smallest units first.
+    /// All domains, smallest units first.
     #[must_use]
     pub fn all(&self) -> &[Domain] {
         &self.domains
     }
 
-    /// The domains of a kind of unit.
+    /// Domains of one kind of unit.
     pub fn of(&self, unit: Unit) -> impl Iterator<Item = &Domain> {
         self.domains.iter().filter(move |d| d.unit == unit)
     }
 
-    /// The trees of all domains in one, which leaders join. A thread's children of the smallest domain come
-    /// first.
+    /// The trees of all domains, joined at their leaders. Children of the smallest domain come first.
     #[must_use]
     pub fn tree(&self) -> &Tree {
         &self.tree

@@ -1,4 +1,4 @@
-//! The machine that the program itself runs on, as Linux describes it.
+//! Hardware threads of the host, as Linux describes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu};
 
 use crate::place::Place;
 
-/// Where Linux describes logical processors.
+/// Linux's description of logical processors.
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// The operating system does not say, or nothing sensible.
+/// Failed query of the host's hardware threads.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// The description of the hardware cannot be read.
@@ -19,10 +19,10 @@ pub enum HostError {
     Read {
         /// File or folder.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
-    /// It is not a number.
+    /// A file does not contain a number.
     #[error("{}: `{text}`, expected a whole number", .path.display())]
     Number {
         /// File.
@@ -30,10 +30,10 @@ pub enum HostError {
         /// Its contents.
         text: String,
     },
-    /// The affinity of a thread cannot be had.
+    /// The affinity of a thread cannot be read.
     #[error("the affinity of the thread is not known: {0}")]
     Affinity(io::Error),
-    /// A logical processor that the description does not have.
+    /// A logical processor is missing from the description.
     #[error("logical processor {cpu} has no description")]
     Unknown {
         /// Its number.
@@ -48,18 +48,18 @@ pub struct Affinity {
     pub cpu: usize,
     /// The hardware thread.
     pub place: Place,
-    /// Whether the software thread stays there. Else it may run elsewhere too, and this is where it is now.
+    /// Whether the software thread is bound to it; otherwise this is its momentary place.
     pub pinned: bool,
 }
 
-/// The hardware threads of a real machine (AF-1): a package is a processor, a die of it a module.
+/// The hardware threads of a real machine (AF-1): a package is a processor, a die a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
     places: BTreeMap<usize, Place>,
 }
 
 impl Host {
-    /// Asks the operating system.
+    /// Reads the description of this host.
     ///
     /// # Errors
     /// [`HostError::Read`], [`HostError::Number`].
@@ -68,8 +68,8 @@ impl Host {
     }
 
     /// Reads a description in the format of `/sys/devices/system/cpu`: folders `cpu0`, `cpu1`, ..., each with
-    /// `topology/physical_package_id`, `die_id` and `core_id`. Processors that are off line have no topology
-    /// and are left out; one die a package where there is no `die_id`.
+    /// `topology/physical_package_id`, `die_id` and `core_id`. Off-line processors have no topology and are skipped.
+    /// Without `die_id`, a package is one die.
     ///
     /// # Errors
     /// [`HostError::Read`], [`HostError::Number`].
@@ -78,7 +78,7 @@ impl Host {
             let path = path.to_owned();
             move |source| HostError::Read { path, source }
         };
-        // (package, die, core) as the system numbers them, which may leave gaps.
+        // Keyed by the system's (package, die, core), whose numbers may have gaps.
         let mut cores: BTreeMap<(i64, i64, i64), BTreeSet<usize>> = BTreeMap::new();
         for entry in fs::read_dir(folder).map_err(failed(folder))? {
             let name = entry.map_err(failed(folder))?.file_name();

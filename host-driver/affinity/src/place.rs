@@ -1,7 +1,7 @@
 //! Places of hardware threads.
 
-/// A unit of a node's hardware, from the smallest to the largest. As a distance: the smallest unit that has
-/// both hardware threads in it.
+/// A unit of a node's hardware, smallest first. The distance of two hardware threads is the smallest unit that
+/// contains both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
     /// A hardware thread.
@@ -17,7 +17,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The units that are domains (AF-2), the smallest first. A node is one where it has several processors.
+    /// Units that form domains (AF-2), smallest first; the node only if it has several processors.
     pub const DOMAINS: [Self; 4] = [Self::Core, Self::Module, Self::Processor, Self::Node];
 
     /// Name, for tables.
@@ -33,7 +33,7 @@ impl Unit {
     }
 }
 
-/// Where a hardware thread is (AF-1). Every number counts within the unit above.
+/// Location of a hardware thread (AF-1). Each number counts within the enclosing unit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// Processor of the node.
@@ -47,7 +47,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The smallest unit that has both places in it.
+    /// Smallest unit that contains both places.
     #[must_use]
     pub fn common(self, other: Self) -> Unit {
         let units = [Unit::Thread, Unit::Core, Unit::Module, Unit::Processor];
@@ -55,7 +55,7 @@ impl Place {
         units.into_iter().find(same).unwrap_or(Unit::Node)
     }
 
-    /// The unit that the place is in, as the place of its first hardware thread.
+    /// Enclosing unit, as the place of its first hardware thread.
     #[must_use]
     pub fn within(self, unit: Unit) -> Self {
         let keep = |kept: Unit, number: u16| if unit <= kept { number } else { 0 };

@@ -4,12 +4,12 @@ use serde::Deserialize;
 
 use crate::place::{Place, Unit};
 
-/// The processor of a node, as a machine file describes it in `[processor]` (AF-1). Costs are cycles of the
-/// processor that a hardware thread waits for a cache line of 64 bytes which another one has written.
+/// The processor of a node, as a machine file describes it in `[processor]` (AF-1). Costs are processor
+/// cycles that a hardware thread waits for a 64-byte cache line written by another.
 ///
 /// The reference processor has 4 modules of 4 cores of 4 threads. A core's threads share its first-level
 /// cache (6 cycles, as loads take from that of the Blue Gene/Q core), a module's cores a second-level cache
-/// (82 cycles, as loads take from that of the Blue Gene/Q chip). Between modules the line is fetched from the other
+/// (82 cycles, as loads take from that of the Blue Gene/Q chip). A line from another module comes from the other
 /// second-level cache: twice that, an estimate.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -20,23 +20,23 @@ pub struct Processor {
     pub cores: u16,
     /// Hardware threads of a core.
     pub threads: u16,
-    /// Cycles for a line that a thread of the same core has written.
+    /// Cycles for a line written by a thread of the same core.
     pub core_cycles: u32,
-    /// Cycles for a line that another core of the same module has written.
+    /// Cycles for a line written by another core of the same module.
     pub module_cycles: u32,
-    /// Cycles for a line that another module has written.
+    /// Cycles for a line written by another module.
     pub processor_cycles: u32,
 }
 
-/// A processor that cannot be.
+/// Invalid field of a [`Processor`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} = {value}, expected {expected}")]
 pub struct ProcessorError {
-    /// The field.
+    /// Name of the field.
     pub field: &'static str,
     /// Its value.
     pub value: u32,
-    /// What it may be.
+    /// Valid values.
     pub expected: String,
 }
 
@@ -54,12 +54,12 @@ impl Default for Processor {
 }
 
 impl Processor {
-    /// Most modules of a processor, cores of a module and threads of a core.
+    /// Maximum modules of a processor, cores of a module, and threads of a core.
     pub const MAX: u16 = 64;
-    /// Most cycles for a line.
+    /// Maximum cycles for a line.
     pub const MAX_CYCLES: u32 = 1_000_000;
 
-    /// Refuses numbers out of range, and lines that come faster from farther away.
+    /// Refuses numbers out of range, and costs that fall with distance.
     ///
     /// # Errors
     /// [`ProcessorError`].
@@ -98,15 +98,14 @@ impl Processor {
         usize::from(self.modules) * usize::from(self.cores) * usize::from(self.threads)
     }
 
-    /// Place of hardware thread `number`; threads of a core are numbered in a row, then cores of a module.
-    /// `None` when there is no such thread.
+    /// Place of hardware thread `number`, counted by threads of a core, then cores of a module. `None` if out of range.
     #[must_use]
     pub fn place(&self, number: usize) -> Option<Place> {
         if number >= self.hardware_threads() {
             return None;
         }
         let (cores, threads) = (usize::from(self.cores), usize::from(self.threads));
-        // Each is below a number of 16 bits.
+        // Each is less than a 16-bit field.
         Some(Place {
             processor: 0,
             module: (number / threads / cores) as u16,
@@ -115,7 +114,7 @@ impl Processor {
         })
     }
 
-    /// Cycles that a thread waits for a line which one at distance `unit` has written.
+    /// Cycles that a thread waits for a line written at distance `unit`.
     #[must_use]
     pub fn line_cycles(&self, unit: Unit) -> u32 {
         match unit {

@@ -1,9 +1,9 @@
 //! Rooted trees of software threads.
 
-/// Threads that cannot be made a tree.
+/// Invalid arguments for a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
-    /// No thread.
+    /// No threads.
     #[error("a tree of 0 threads, expected at least 1")]
     Empty,
     /// No children allowed.
@@ -20,7 +20,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The n-ary tree of threads `0..count` by their numbers, with 0 at the root: the affinity-blind one.
+    /// The n-ary tree of threads `0..count` by number, rooted at 0, without regard to affinity.
     ///
     /// # Errors
     /// [`TreeError`].
@@ -34,7 +34,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// `count` threads that nothing joins yet.
+    /// `count` threads without edges.
     pub(crate) fn alone(count: usize, root: usize) -> Self {
         Self {
             root,
@@ -43,7 +43,7 @@ impl Tree {
         }
     }
 
-    /// Joins `members` by the n-ary tree in which member `i` is the parent of members `n i + 1` to `n i + n`.
+    /// Adds the n-ary tree of `members`: member `i` is the parent of members `n i + 1` to `n i + n`.
     pub(crate) fn join(&mut self, members: &[usize], arity: usize) -> Result<(), TreeError> {
         if arity == 0 {
             return Err(TreeError::Arity);
@@ -62,7 +62,7 @@ impl Tree {
         self.parents.len()
     }
 
-    /// Whether there is no thread; never, for a tree that could be made.
+    /// Whether there are no threads; always false.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parents.is_empty()
@@ -74,28 +74,28 @@ impl Tree {
         self.root
     }
 
-    /// Parent of `thread`, none for the root.
+    /// Parent of `thread`; `None` for the root.
     ///
     /// # Panics
-    /// When there is no such thread.
+    /// If `thread` is out of range.
     #[must_use]
     pub fn parent(&self, thread: usize) -> Option<usize> {
         self.parents[thread]
     }
 
-    /// Children of `thread`, in the order in which their data is combined.
+    /// Children of `thread`, in the order of combination.
     ///
     /// # Panics
-    /// When there is no such thread.
+    /// If `thread` is out of range.
     #[must_use]
     pub fn children(&self, thread: usize) -> &[usize] {
         &self.children[thread]
     }
 
-    /// Whether `thread` is `below` or above it.
+    /// Whether `thread` is `below` or an ancestor of it.
     ///
     /// # Panics
-    /// When there is no thread `below`.
+    /// If `below` is out of range.
     #[must_use]
     pub fn is_above(&self, thread: usize, below: usize) -> bool {
         let mut at = Some(below);

@@ -1,4 +1,4 @@
-//! The hardware threads of real machines: this one, and descriptions of others.
+//! Hardware threads of real machines: the host, and descriptions of others.
 
 use std::fs;
 use std::path::Path;
@@ -95,7 +95,7 @@ fn af1_a_machine_without_dies_has_one_module_a_processor() {
 }
 
 #[test]
-fn af1_what_the_system_does_not_say_is_an_error_with_its_file() {
+fn af1_missing_host_data_is_an_error_with_its_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path();
     assert!(matches!(

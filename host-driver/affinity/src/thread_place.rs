@@ -1,21 +1,21 @@
-//! Software threads that ask where they run (AF-1).
+//! The hardware thread of the calling software thread (AF-1).
 
 use crate::host::Host;
 use crate::place::Place;
 
-/// Nobody knows on which hardware thread the calling software thread runs.
+/// The hardware thread of the calling software thread is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the hardware thread of the calling thread is not known: {reason}")]
 pub struct PlaceError {
-    /// Why.
+    /// Reason.
     pub reason: String,
 }
 
-/// A machine that says where its software threads run: a simulated node by the processor of its machine file, a real
-/// machine by its operating system.
+/// A source of the calling software thread's place: the processor of the machine file on a simulated node, the
+/// operating system on a real machine.
 pub trait ThreadPlace {
-    /// Processor, module, core and hardware thread of the calling software thread. One that is bound to none may be
-    /// elsewhere the next time.
+    /// Processor, module, core and hardware thread of the calling software thread. An unbound thread may have moved by
+    /// the next call.
     ///
     /// # Errors
     /// [`PlaceError`].

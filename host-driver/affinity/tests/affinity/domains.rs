@@ -33,7 +33,7 @@ fn depths(tree: &Tree) -> Vec<usize> {
     (0..tree.len()).map(depth).collect()
 }
 
-/// What must hold for the domains of any places.
+/// Checks the invariants of the domains of any places.
 fn check(places: &[Place], arity: usize) -> Domains {
     let domains = Domains::new(places, arity).expect("a tree");
     for domain in domains.all() {
@@ -114,7 +114,7 @@ fn af3_each_domain_has_an_n_ary_tree_and_a_leader() {
 }
 
 #[test]
-fn af3_a_thread_of_choice_leads_its_domains() {
+fn af3_a_chosen_thread_leads_its_domains() {
     let processor = Processor::default();
     let places: Vec<Place> = (0..64).filter_map(|n| processor.place(n)).collect();
     let domains = Domains::led_by(&places, 2, 38).expect("a tree");
@@ -157,7 +157,7 @@ fn af2_one_of_everything_and_uneven_hardware() {
 }
 
 #[test]
-fn af3_what_is_no_tree_is_refused() {
+fn af3_empty_trees_and_arity_0_are_refused() {
     assert_eq!(Domains::new(&[], 2), Err(TreeError::Empty));
     assert_eq!(Tree::by_number(0, 2), Err(TreeError::Empty));
     let two = [place(0, 0, 0, 0), place(0, 0, 0, 1)];
@@ -166,7 +166,7 @@ fn af3_what_is_no_tree_is_refused() {
 }
 
 #[test]
-fn af1_a_processor_that_cannot_be_is_refused_by_field() {
+fn af1_an_invalid_processor_is_refused_by_field() {
     let fault = |change: fn(&mut Processor)| {
         let mut processor = Processor::default();
         change(&mut processor);
@@ -195,7 +195,7 @@ fn af1_a_processor_that_cannot_be_is_refused_by_field() {
 }
 
 #[test]
-fn af1_af6_the_smallest_unit_around_two_hardware_threads_says_what_a_line_costs() {
+fn af1_af6_the_smallest_common_unit_gives_the_cost_of_a_line() {
     let processor = Processor::default();
     let here = place(1, 2, 3, 1);
     for (other, unit, cycles) in [
@@ -223,7 +223,7 @@ fn af1_af6_the_smallest_unit_around_two_hardware_threads_says_what_a_line_costs(
 
 proptest! {
     #[test]
-    fn af2_af3_af4_domains_are_domains_and_trees_are_trees(
+    fn af2_af3_af4_random_places_give_valid_domains_and_trees(
         shape in (1u16..4, 1u16..4, 1u16..5, 1u16..5),
         picks in prop::collection::vec(any::<prop::sample::Index>(), 1..80),
         arity in 1usize..6,

@@ -1,0 +1,4 @@
+//! Affinity of software threads: domains and their trees, and the hardware threads of real machines.
+
+mod domains;
+mod host;
