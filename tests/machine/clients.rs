@@ -26,6 +26,7 @@ use gyre_driver::{
 };
 use gyre_layout::Coord;
 use gyre_sim::{MachineConfig, RunReport, Until};
+use gyre_testkit::contents;
 use parking_lot::Mutex;
 
 type Failure = Box<dyn Error>;
@@ -84,12 +85,6 @@ fn buffer(platform: &SimPlatform, data: &[u8]) -> Result<BufferRange<Buffer>, Fa
     let memory = platform.alloc(data.len(), 64)?;
     memory.write(0, data)?;
     Ok(BufferRange::whole(memory))
-}
-
-fn contents(range: &BufferRange<Buffer>) -> Vec<u8> {
-    let mut bytes = vec![0; range.len()];
-    range.read(0, &mut bytes).expect("inside");
-    bytes
 }
 
 /// A context of a client, with what has ended there.
@@ -463,8 +458,8 @@ const LIST: &str = r#"
     { algorithm = "shared_memory", when = { endpoints = "odd" } },
 "#;
 
-/// Results of a member: the geometry, the request, the algorithm that the list chooses, and the messages sent by that
-/// choice and by the same algorithm when it is named.
+/// What a member found: the geometry, what was asked for, the algorithm that the list chooses, and the messages sent by
+/// that choice and by the same algorithm when it is named.
 type Chosen = (String, &'static str, Algorithm, [u64; 2]);
 
 /// Sums in all geometries of the file, by one thread for each context.

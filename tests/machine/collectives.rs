@@ -16,6 +16,7 @@ use gyre_driver::{
     BufferRange, ClientConfig, Context, CostTable, Endpoint, Put, PutNotify, RemoteAddress, TaskId,
 };
 use gyre_sim::MachineConfig;
+use gyre_testkit::contents;
 
 type Range = BufferRange<NodeBuffer>;
 
@@ -67,12 +68,6 @@ fn doubles(task: usize, round: usize, count: usize) -> Vec<u8> {
         .collect()
 }
 
-fn contents(range: &Range) -> Vec<u8> {
-    let mut bytes = vec![0; range.len()];
-    range.read(0, &mut bytes).expect("inside");
-    bytes
-}
-
 /// Algorithms of a collective that are valid on the seat's geometry.
 fn algorithms(seat: &Seat, collective: Collective, root: usize, bytes: usize) -> Vec<Algorithm> {
     let geometry = seat.member.geometry();
@@ -92,7 +87,7 @@ fn algorithms(seat: &Seat, collective: Collective, root: usize, bytes: usize) ->
         .collect()
 }
 
-/// Buffer of position `me` after a collective of `count` doubles a block; `None` where it receives nothing.
+/// What position `me` has after a collective of `count` doubles a block; `None` where it gets nothing.
 fn expected(
     collective: Collective,
     At { me, root, tasks }: At,

@@ -13,6 +13,7 @@ use gyre_collectives::{
 };
 use gyre_driver::{BufferRange, ClientConfig, CostTable, Platform as _, TaskId};
 use gyre_sim::MachineConfig;
+use gyre_testkit::contents;
 
 type Range = BufferRange<NodeBuffer>;
 
@@ -46,12 +47,6 @@ fn value(task: usize, round: usize, i: usize) -> u64 {
 
 fn words(bytes: usize, of: impl Fn(usize) -> u64) -> Vec<u8> {
     (0..bytes / 8).flat_map(|i| of(i).to_le_bytes()).collect()
-}
-
-fn contents(range: &Range) -> Vec<u8> {
-    let mut bytes = vec![0; range.len()];
-    range.read(0, &mut bytes).expect("inside");
-    bytes
 }
 
 /// Runs a collective on the tree and checks what the member's task has then. The endpoints of a task share its buffers,

@@ -17,6 +17,7 @@ use gyre_driver::{
     RoutePart, SendMessage, SendProtocol, TaskId,
 };
 use gyre_sim::MachineConfig;
+use gyre_testkit::contents;
 
 const ALL: RoutesTaken = RoutesTaken {
     class: true,
@@ -65,8 +66,8 @@ fn release(seat: &Seat, member: &Member<SimPlatform>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Contribution of a task: whole elements of `data`, distinct by task and round. Doubles have many magnitudes, so that
-/// their sum depends on the order.
+/// What a task contributes: whole elements of `data`, told apart by task and round. Doubles are of many
+/// magnitudes, so that their sum tells the order.
 fn contribution(data: DataType, task: u32, round: usize, count: usize) -> Vec<u8> {
     let mut state = (u64::from(task) << 32 | round as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut word = || {
@@ -85,8 +86,8 @@ fn contribution(data: DataType, task: u32, round: usize, count: usize) -> Vec<u8
     (0..count).flat_map(|_| element()).collect()
 }
 
-/// Contributions of the tasks at `nodes` (by position), combined in the order of the tree: the tasks of a node by
-/// position, then the tasks below its first child, then those below its second.
+/// What the tasks at `nodes` (by position) contribute, combined in the order of the tree: the tasks of a node by
+/// position, then those below its first child, then those below its second.
 fn combined(
     (data, op): (DataType, ReduceOp),
     nodes: &[usize],
@@ -112,12 +113,6 @@ fn combined(
         })
     }
     below((data, op), nodes, contribution, 0).expect("somebody contributes")
-}
-
-fn contents(range: &BufferRange<NodeBuffer>) -> Vec<u8> {
-    let mut bytes = vec![0; range.len()];
-    range.read(0, &mut bytes).expect("inside");
-    bytes
 }
 
 /// Operations and types of the hardware.

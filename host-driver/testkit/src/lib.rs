@@ -48,4 +48,4 @@ pub use memory::Memory;
 pub use process::Process;
 pub use segment::Segment;
 pub use slots::SLOT;
-pub use world::config;
+pub use world::{config, contents, small};

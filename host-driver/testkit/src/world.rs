@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use gyre_driver::{
-    AckConfig, Client, ClientConfig, Context, DEFAULT_EAGER_LIMIT, Error, Ordered, Resources,
-    SameNode, TaskId, TaskMap, WakeReason, advancev,
+    AckConfig, BufferRange, Client, ClientConfig, Context, DEFAULT_EAGER_LIMIT, DmaBuffer, Error,
+    Ordered, Resources, SameNode, TaskId, TaskMap, WakeReason, advancev,
 };
 
 use crate::double::Double;
@@ -27,6 +27,28 @@ pub fn config(tasks: &Arc<TaskMap>, task: u32, resources: Resources) -> ClientCo
     }
 }
 
+/// Resources with rings of 4 KiB.
+#[must_use]
+pub fn small() -> Resources {
+    Resources {
+        injection_ring: 4096,
+        remote_get_ring: 4096,
+        reception_ring: 4096,
+        ..Resources::default()
+    }
+}
+
+/// The bytes of a range.
+///
+/// # Panics
+/// When the buffer is shorter than its range.
+#[must_use]
+pub fn contents<B: DmaBuffer>(range: &BufferRange<B>) -> Vec<u8> {
+    let mut bytes = vec![0; range.len()];
+    range.read(0, &mut bytes).expect("inside");
+    bytes
+}
+
 impl Double {
     /// Task `t` on node `nodes[t]`.
     ///
@@ -39,20 +61,32 @@ impl Double {
         Arc::new(TaskMap::new(coords).expect("few tasks"))
     }
 
+    /// A client `test` in every task, with a changed configuration; task `t` on node `nodes[t]`.
+    ///
+    /// # Panics
+    /// When the nodes lack the resources.
+    pub fn clients(
+        &self,
+        nodes: &[usize],
+        resources: Resources,
+        change: impl Fn(ClientConfig) -> ClientConfig,
+    ) -> Vec<Client<Process>> {
+        let tasks = self.tasks(nodes);
+        let create = |(task, &node): (u32, &usize)| {
+            let config = change(config(&tasks, task, resources));
+            Client::create(&self.process(node), config).expect("the double has the resources")
+        };
+        (0..).zip(nodes).map(create).collect()
+    }
+
     /// One context of a client `test` in every task; task `t` on node `nodes[t]`.
     ///
     /// # Panics
     /// When the nodes lack the resources.
     pub fn contexts(&self, nodes: &[usize], resources: Resources) -> Vec<Context<Process>> {
-        let tasks = self.tasks(nodes);
-        (0..)
-            .zip(nodes)
-            .map(|(task, &node)| {
-                Client::create(&self.process(node), config(&tasks, task, resources))
-                    .and_then(|client| client.create_context(0))
-                    .expect("the double has the resources")
-            })
-            .collect()
+        let clients = self.clients(nodes, resources, |config| config);
+        let contexts = clients.iter().map(|client| client.create_context(0));
+        contexts.map(|context| context.expect("free")).collect()
     }
 
     /// Advances contexts until nothing has happened in `looks` steps of the machine in a row. Returns the errors of

@@ -11,6 +11,7 @@ use gyre_driver::{
     BufferRange, Client, ClientConfig, Context, Coord, Resources, TaskId, TaskMap, advancev,
 };
 pub use gyre_testkit::Double;
+pub use gyre_testkit::contents;
 use gyre_testkit::{Memory, Process, config};
 use parking_lot::Mutex;
 
@@ -285,13 +286,6 @@ fn find(
             done(context, result);
         }
     }))
-}
-
-/// The bytes of a range.
-pub fn contents(range: &Range) -> Vec<u8> {
-    let mut bytes = vec![0; range.len()];
-    range.read(0, &mut bytes).expect("inside");
-    bytes
 }
 
 /// Bytes that tell where they come from.

@@ -10,7 +10,7 @@ use gyre_driver::{
     SendMessage, SendProtocol, TaskId,
 };
 use gyre_layout::ErrorReason;
-use gyre_testkit::{Double, Memory, Process, config};
+use gyre_testkit::{Double, Memory, Process, config, contents};
 use parking_lot::Mutex;
 
 const SINK: u8 = 3;
@@ -36,12 +36,6 @@ fn into(log: &Log) -> Option<DoneFn<Process>> {
 
 fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|i| (i * 31 + i / 256 + 1) as u8).collect()
-}
-
-fn contents(range: &BufferRange<Memory>) -> Vec<u8> {
-    let mut bytes = vec![0; range.len()];
-    range.read(0, &mut bytes).expect("inside");
-    bytes
 }
 
 /// Defers the receives of messages to `context`.

@@ -15,27 +15,9 @@ const SINK: u8 = 5;
 
 fn small() -> Resources {
     Resources {
-        injection_ring: 4096,
-        remote_get_ring: 4096,
-        reception_ring: 4096,
         shared_ring: 4096,
-        ..Resources::default()
+        ..gyre_testkit::small()
     }
-}
-
-fn create(
-    machine: &Double,
-    nodes: &[usize],
-    change: impl Fn(ClientConfig) -> ClientConfig,
-) -> Vec<Client<Process>> {
-    let tasks = machine.tasks(nodes);
-    (0..nodes.len())
-        .map(|task| {
-            let config = change(config(&tasks, task as u32, small()));
-            Client::create(&machine.process(nodes[task]), config)
-                .expect("the double has the resources")
-        })
-        .collect()
 }
 
 fn settle(machine: &Double, contexts: &[Context<Process>]) {
@@ -84,7 +66,7 @@ fn ep3_destroy_cancels_open_work_and_runs_each_callback_once() {
         // From nothing started to everything waiting for the peer.
         for steps in [0, 1, 5, 60] {
             let machine = Double::new(2, 3);
-            let clients = create(&machine, &nodes, |config| ClientConfig {
+            let clients = machine.clients(&nodes, small(), |config| ClientConfig {
                 same_node,
                 eager_limit: 1024,
                 ..config
@@ -158,7 +140,7 @@ fn ep3_destroy_cancels_open_work_and_runs_each_callback_once() {
 #[test]
 fn ep3_messages_that_arrive_are_given_up_too() {
     let machine = Double::new(2, 1);
-    let clients = create(&machine, &[0, 1], |config| config);
+    let clients = machine.clients(&[0, 1], small(), |config| config);
     let origin = clients[0].create_context(0).expect("free");
     let target = clients[1].create_context(0).expect("free");
     let results = Results::default();
@@ -187,7 +169,7 @@ fn ep2_ep3_clients_and_contexts_are_made_again_on_the_same_resources() {
         for shared_injection in [false, true] {
             let machine = Double::new(2, 1);
             for round in 0..3 {
-                let clients = create(&machine, &[0, 0, 1], |config| ClientConfig {
+                let clients = machine.clients(&[0, 0, 1], small(), |config| ClientConfig {
                     same_node,
                     contexts: 2,
                     resources: Resources {
@@ -236,7 +218,7 @@ fn ep2_ep3_memory_is_given_back_but_for_what_a_get_may_still_fill() {
     // A get that has ended, one that has not, and one of a context that stays open.
     for (ended, destroyed) in [(true, true), (false, true), (false, false)] {
         let machine = Double::new(2, 1);
-        let clients = create(&machine, &[0, 1], |config| config);
+        let clients = machine.clients(&[0, 1], small(), |config| config);
         let _peer = clients[1].create_context(0).expect("free");
         let remote = machine.process(1).buffer(&[0; BYTES]);
         let before = machine.allocated(0);
@@ -268,7 +250,7 @@ fn ep2_ep3_memory_is_given_back_but_for_what_a_peer_may_still_fetch() {
     // A rendezvous message that has ended, one that has not, and one of a context that stays open.
     for (ended, destroyed) in [(true, true), (false, true), (false, false)] {
         let machine = Double::new(2, 1);
-        let clients = create(&machine, &[0, 1], |config| config);
+        let clients = machine.clients(&[0, 1], small(), |config| config);
         let peer = clients[1].create_context(0).expect("free");
         let received = sink(&peer);
         let before = machine.allocated(0);
@@ -349,7 +331,7 @@ fn ep2_a_context_that_cannot_be_created_leaves_no_fifo_behind() {
 #[test]
 fn ep2_destroy_keeps_shared_fifos_and_retires_descriptors() {
     let machine = Double::new(2, 1);
-    let clients = create(&machine, &[0, 1], |config| ClientConfig {
+    let clients = machine.clients(&[0, 1], small(), |config| ClientConfig {
         contexts: 2,
         resources: Resources {
             shared_injection: true,

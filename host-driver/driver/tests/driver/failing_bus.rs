@@ -10,7 +10,7 @@ use gyre_driver::{
     AckConfig, Arrival, Client, ClientConfig, Context, DoneFn, Error, Ordered, Receive, Resources,
     SameNode, Together,
 };
-use gyre_testkit::{Double, Process, config};
+use gyre_testkit::{Double, Process, config, small};
 use parking_lot::Mutex;
 
 const SINK: u8 = 5;
@@ -21,14 +21,11 @@ const IDLE: usize = 60;
 
 type Change = fn(ClientConfig) -> ClientConfig;
 
-fn small() -> Resources {
+fn few() -> Resources {
     Resources {
-        injection_ring: 4096,
-        remote_get_ring: 4096,
-        reception_ring: 4096,
         shared_ring: 4096,
         counters: 8,
-        ..Resources::default()
+        ..small()
     }
 }
 
@@ -68,7 +65,7 @@ fn client(machine: &Double, task: u32, change: Change) -> Result<Client<Process>
             threshold: 1,
             ..AckConfig::default()
         },
-        ..config(&tasks, task, small())
+        ..config(&tasks, task, few())
     };
     Client::create(&machine.process(task as usize), change(config))
 }

@@ -10,23 +10,14 @@ use gyre_driver::matching::{
 };
 use gyre_driver::{
     AckConfig, Arrival, BufferRange, Client, Context, DEFAULT_EAGER_LIMIT, DoneFn, Error, Fence,
-    Op, Ordered, Platform, Rank, Receive, RemoteAddress, Resources, Routing, SendImmediate,
-    SendMessage, TaskId, WakeReason, advancev,
+    Op, Ordered, Platform, Rank, Receive, RemoteAddress, Routing, SendImmediate, SendMessage,
+    TaskId, WakeReason, advancev,
 };
-use gyre_testkit::{Double, Fault, Memory, Process};
+use gyre_testkit::{Double, Fault, Memory, Process, small};
 use parking_lot::Mutex;
 use proptest::prelude::*;
 
 const DISPATCH: u8 = 1;
-
-fn small() -> Resources {
-    Resources {
-        injection_ring: 4096,
-        remote_get_ring: 4096,
-        reception_ring: 4096,
-        ..Resources::default()
-    }
-}
 
 /// Every message waits for its receive.
 const ALWAYS: MessagingConfig = MessagingConfig {

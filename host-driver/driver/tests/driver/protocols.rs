@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crossbeam_utils::atomic::AtomicCell;
 use gyre_driver::{
     AckConfig, Arrival, BufferRange, Client, ClientConfig, Context, DoneFn, Error, Get, MAX_HEADER,
-    MemoryRegion, Put, PutNotify, Receive, RegionRights, RemoteAddress, RemoteRegion, Resources,
-    Rget, Rmw, RmwOp, RmwWidth, Rput, SendImmediate, SendMessage, TaskId, advancev,
+    MemoryRegion, Put, PutNotify, Receive, RegionRights, RemoteAddress, RemoteRegion, Rget, Rmw,
+    RmwOp, RmwWidth, Rput, SendImmediate, SendMessage, TaskId, advancev,
 };
 use gyre_layout::ErrorReason;
-use gyre_testkit::{Double, Process, config};
+use gyre_testkit::{Double, Process, config, contents, small};
 use parking_lot::Mutex;
 
 const SINK: u8 = 3;
@@ -18,15 +18,6 @@ fn pattern(length: usize, seed: usize) -> Vec<u8> {
     (0..length)
         .map(|i| (i * 31 + seed * 7 + i / 256 + 1) as u8)
         .collect()
-}
-
-fn small() -> Resources {
-    Resources {
-        injection_ring: 4096,
-        remote_get_ring: 4096,
-        reception_ring: 4096,
-        ..Resources::default()
-    }
 }
 
 struct Pair {
@@ -97,12 +88,6 @@ impl Pair {
         let to = self.contexts[0].endpoint(TaskId(1), 0).expect("exists");
         SendMessage::new(to, SINK, self.buffer(0, data))
     }
-}
-
-fn contents(range: &BufferRange<gyre_testkit::Memory>) -> Vec<u8> {
-    let mut bytes = vec![0; range.len()];
-    range.read(0, &mut bytes).expect("inside");
-    bytes
 }
 
 type Results = Arc<Mutex<Vec<Result<(), Error>>>>;

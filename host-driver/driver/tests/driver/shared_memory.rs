@@ -14,20 +14,17 @@ use parking_lot::Mutex;
 
 const SINK: u8 = 5;
 
+fn small() -> Resources {
+    Resources {
+        shared_ring: 4096,
+        ..gyre_testkit::small()
+    }
+}
+
 fn pattern(length: usize, seed: usize) -> Vec<u8> {
     (0..length)
         .map(|i| (i * 29 + seed * 11 + i / 256) as u8)
         .collect()
-}
-
-fn small() -> Resources {
-    Resources {
-        injection_ring: 4096,
-        remote_get_ring: 4096,
-        reception_ring: 4096,
-        shared_ring: 4096,
-        ..Resources::default()
-    }
 }
 
 fn through(same_node: SameNode) -> impl Fn(ClientConfig) -> ClientConfig {
@@ -36,22 +33,6 @@ fn through(same_node: SameNode) -> impl Fn(ClientConfig) -> ClientConfig {
         eager_limit: 3000,
         ..config
     }
-}
-
-/// A client in every task; task `t` lives on node `nodes[t]`.
-fn clients(
-    machine: &Double,
-    nodes: &[usize],
-    change: impl Fn(ClientConfig) -> ClientConfig,
-) -> Vec<Client<Process>> {
-    let tasks = machine.tasks(nodes);
-    (0..nodes.len())
-        .map(|task| {
-            let config = change(config(&tasks, task as u32, small()));
-            Client::create(&machine.process(nodes[task]), config)
-                .expect("the double has the resources")
-        })
-        .collect()
 }
 
 fn contexts(clients: &[Client<Process>]) -> Vec<Context<Process>> {
@@ -116,7 +97,7 @@ fn into(results: &Results) -> Option<DoneFn<Process>> {
 fn hw7_the_endpoint_table_lists_open_contexts_of_a_node() {
     for same_node in [SameNode::Loopback, SameNode::SharedMemory] {
         let machine = Double::new(2, 1);
-        let clients = clients(&machine, &[0, 1, 0], |config| ClientConfig {
+        let clients = machine.clients(&[0, 1, 0], small(), |config| ClientConfig {
             contexts: 2,
             ..through(same_node)(config)
         });
@@ -175,7 +156,7 @@ fn hw7_processes_that_disagree_about_the_transport_are_refused() {
 #[test]
 fn hw7_shared_memory_carries_every_part_of_a_message() {
     let machine = Double::new(1, 1);
-    let clients = clients(&machine, &[0, 0], through(SameNode::SharedMemory));
+    let clients = machine.clients(&[0, 0], small(), through(SameNode::SharedMemory));
     let contexts = contexts(&clients);
     let log = log_messages(&contexts[1]);
     let (local, remote) = (Results::default(), Results::default());
@@ -219,7 +200,7 @@ fn hw7_shared_memory_carries_every_part_of_a_message() {
 #[test]
 fn hw7_both_ends_pay_for_their_copies() {
     let machine = Double::new(1, 1);
-    let clients = clients(&machine, &[0, 0], through(SameNode::SharedMemory));
+    let clients = machine.clients(&[0, 0], small(), through(SameNode::SharedMemory));
     let contexts = contexts(&clients);
     log_messages(&contexts[1]);
     let charged = |op| machine.charged(op);
@@ -239,7 +220,7 @@ fn hw7_both_ends_pay_for_their_copies() {
 #[test]
 fn hw7_a_full_ring_holds_messages_back_and_wakes_who_waits_for_room() {
     let machine = Double::new(1, 1);
-    let clients = clients(&machine, &[0, 0, 0], through(SameNode::SharedMemory));
+    let clients = machine.clients(&[0, 0, 0], small(), through(SameNode::SharedMemory));
     let contexts = contexts(&clients);
     let log = log_messages(&contexts[2]);
     for context in &contexts {
@@ -284,7 +265,7 @@ fn hw7_a_full_ring_holds_messages_back_and_wakes_who_waits_for_room() {
 #[test]
 fn hw7_a_message_to_oneself_longer_than_the_ring_arrives() {
     let machine = Double::new(1, 1);
-    let clients = clients(&machine, &[0], |config| ClientConfig {
+    let clients = machine.clients(&[0], small(), |config| ClientConfig {
         eager_limit: 1 << 20,
         ..through(SameNode::SharedMemory)(config)
     });
@@ -305,7 +286,7 @@ fn hw7_a_message_to_oneself_longer_than_the_ring_arrives() {
 fn hw7_ep3_a_half_written_message_fails_when_its_context_ends() {
     for anew in [false, true] {
         let machine = Double::new(1, 1);
-        let clients = clients(&machine, &[0, 0], |config| ClientConfig {
+        let clients = machine.clients(&[0, 0], small(), |config| ClientConfig {
             eager_limit: 1 << 20,
             ..through(SameNode::SharedMemory)(config)
         });
@@ -347,7 +328,7 @@ fn hw7_ep3_a_half_written_message_fails_when_its_context_ends() {
 #[test]
 fn hw7_messages_to_a_context_that_is_not_open_fail() {
     let machine = Double::new(1, 1);
-    let clients = clients(&machine, &[0, 0], through(SameNode::SharedMemory));
+    let clients = machine.clients(&[0, 0], small(), through(SameNode::SharedMemory));
     let context = clients[0].create_context(0).expect("free");
     let absent = || {
         Err(Error::ContextNotOpen {
@@ -400,7 +381,7 @@ fn hw7_messages_to_a_context_that_is_not_open_fail() {
 #[test]
 fn hw7_fn7_a_fence_at_a_context_that_is_not_open_fails() {
     let machine = Double::new(1, 1);
-    let clients = clients(&machine, &[0, 0], through(SameNode::SharedMemory));
+    let clients = machine.clients(&[0, 0], small(), through(SameNode::SharedMemory));
     let context = clients[0].create_context(0).expect("free");
     let peer = clients[1].create_context(0).expect("free");
     peer.destroy().expect("at rest");
@@ -426,7 +407,7 @@ fn random_program(seed: u64, same_node: SameNode) -> Received {
     let nodes = [0, 0, 1, 0, 1];
     let machine = Double::new(2, seed);
     machine.reorder();
-    let clients = clients(&machine, &nodes, through(same_node));
+    let clients = machine.clients(&nodes, small(), through(same_node));
     let contexts = contexts(&clients);
     let logs: Vec<_> = contexts.iter().map(log_messages).collect();
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -502,7 +483,7 @@ fn hw7_random_programs_agree_by_loop_back_and_shared_memory() {
 fn x5_each_message_without_callback_is_an_error_of_its_own() {
     for same_node in [SameNode::Loopback, SameNode::SharedMemory] {
         let machine = Double::new(1, 1);
-        let contexts = contexts(&clients(&machine, &[0, 0], through(same_node)));
+        let contexts = contexts(&machine.clients(&[0, 0], small(), through(same_node)));
         let log = log_messages(&contexts[1]);
         let to = contexts[0].endpoint(TaskId(1), 0).expect("exists");
         for dispatch in [SINK + 1, SINK, SINK + 2] {
