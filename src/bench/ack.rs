@@ -18,13 +18,12 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::dispatch;
-use super::measure::{Measured, Total, figures};
+use super::measure::{Measured, Total, refuse_if};
 use super::packets::sent;
 use gyre::error::RunError;
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
-use gyre::options::UsageError;
-use gyre::outcome::{Stopwatch, object};
+use gyre::outcome::object;
 use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre::settings::{Setting, Settings, Table};
@@ -51,12 +50,10 @@ pub(super) const SETTINGS: &Table = &[&MESSAGES];
 
 pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     let messages = settings.get(&MESSAGES);
-    if spec.nodes() < 2 {
-        return Err(UsageError::Combination("ack needs at least 2 nodes".into()).into());
-    }
-    let clock = Stopwatch::start();
+    refuse_if(spec.nodes() < 2, "ack needs at least 2 nodes")?;
+    let mut total = Total::new();
     let mut rows = Vec::new();
-    let mut total = Total::of(Kind::ALL.len() * LOADS.len() * methods().len());
+    total.expect(Kind::ALL.len() * LOADS.len() * methods().len());
     for kind in Kind::ALL {
         for load in LOADS {
             for (method, ack) in methods() {
@@ -118,12 +115,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     }));
     let mut params = Map::new();
     params.insert("messages".into(), json!(messages));
-    Ok(Measured {
-        params,
-        metrics,
-        sim: figures(spec, total.cycles, &clock),
-        hash: total.hash,
-    })
+    Ok(total.measured(spec, params, metrics))
 }
 
 const OFF: &str = "off";

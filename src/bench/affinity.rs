@@ -17,11 +17,10 @@ use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom as _;
 use serde_json::{Map, Value, json};
 
-use super::measure::{Measured, Total, figures};
+use super::measure::{Measured, Total};
 use gyre::error::RunError;
 use gyre::job::Job;
 use gyre::machine_file::MachineSpec;
-use gyre::outcome::Stopwatch;
 use gyre::placement::Placement;
 use gyre::platform::{SimPlatform, Transfers};
 use gyre::settings::{Default as Unless, Setting, Settings, Table, Values};
@@ -132,8 +131,8 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
         bytes: settings.get(&BYTES),
         repeat: settings.get(&REPEAT),
     };
-    let clock = Stopwatch::start();
-    let mut total = Total::of(2 * Order::ALL.len());
+    let mut total = Total::new();
+    total.expect(2 * Order::ALL.len());
     let mut rows = Vec::new();
     for order in Order::ALL {
         let aware = measure(spec, parameters, order, true, &mut total)?;
@@ -144,12 +143,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     }
     let mut metrics = Map::new();
     metrics.insert("collectives".into(), Value::Array(rows));
-    Ok(Measured {
-        params: describe(spec, parameters),
-        metrics,
-        sim: figures(spec, total.cycles, &clock),
-        hash: total.hash,
-    })
+    Ok(total.measured(spec, describe(spec, parameters), metrics))
 }
 
 fn describe(spec: &MachineSpec, parameters: Parameters) -> Map<String, Value> {

@@ -14,7 +14,7 @@ use crossbeam_utils::atomic::AtomicCell;
 use gyre_collectives::{
     Algorithm, Collective, DataType, Done, Error, Initiator, ReduceOp, Request, RoutesTaken,
 };
-use gyre_driver::{BufferRange, ClientConfig, Error as DriverError, Platform as _};
+use gyre_driver::{BufferRange, Error as DriverError, Platform as _};
 use gyre_layout::registers::perf_coll;
 use gyre_layout::{MAX_PAYLOAD_BYTES, packet_bytes};
 use gyre_sim::RunReport;
@@ -24,15 +24,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::measure::{Measured, TASKS, Total, figures};
+use super::measure::{Measured, TASKS, Total};
 use super::named_algorithm::Named;
-use super::timed_collective::{Exchange, check, named, query};
+use super::timed_collective::{Exchange, check, named, open_team, query};
 use crate::settings::SAME_NODE;
 use gyre::error::RunError;
-use gyre::job::Job;
 use gyre::machine_file::MachineSpec;
-use gyre::outcome::Stopwatch;
-use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
 use gyre::settings::{Default as Unless, Setting, Settings, Table, Values};
 use gyre::team::{Seat, Team};
@@ -115,20 +112,13 @@ pub(super) const SETTINGS: &Table = &[&SIZES, &ALGORITHM, &TASKS, &SAME_NODE];
 pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     let sizes = settings.given(&SIZES).unwrap_or_default();
     let only = settings.given(&ALGORITHM);
-    let clock = Stopwatch::start();
+    let mut total = Total::new();
     let (tasks, same_node) = (settings.get(&TASKS), settings.get(&SAME_NODE));
-    let placement = Placement::filled(tasks, &spec.config.dims)?;
-    let job = Job::of(spec, &placement)?;
-    let config = move |client| ClientConfig {
-        same_node,
-        ..client
-    };
-    let mut team = Team::open(job, |_| 1, config)?;
+    let mut team = open_team(spec, tasks, same_node)?;
     if !team.take_routes()?.class {
         return Err(RunError::Check("no class route is free".into()));
     }
     let mut rows = Vec::new();
-    let mut total = Total::default();
     for &bytes in &sizes.0 {
         let (algorithms, chosen) = algorithms(&team, bytes, only)?;
         let mut best: Option<(u64, Algorithm)> = None;
@@ -179,12 +169,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     if let Some(Named(algorithm)) = only {
         params.insert("algorithm".into(), json!(algorithm.name()));
     }
-    Ok(Measured {
-        params,
-        metrics,
-        sim: figures(spec, total.cycles, &clock),
-        hash: total.hash,
-    })
+    Ok(total.measured(spec, params, metrics))
 }
 
 /// Part of the time of a tree link's data wires that `bytes` bytes take.

@@ -10,13 +10,12 @@ use gyre_sim::RunReport;
 use serde_json::{Map, Value, json};
 
 use super::link_load::{FLIT_BYTES, LinkLoad};
-use super::measure::{Measured, Total, figures};
+use super::measure::{Measured, Total};
 use super::named_algorithm::Named;
 use super::timed_collective::{Exchange, named, query};
 use gyre::error::RunError;
 use gyre::job::Job;
 use gyre::machine_file::MachineSpec;
-use gyre::outcome::Stopwatch;
 use gyre::placement::Placement;
 use gyre::settings::{Default as Unless, Setting, Settings, Table, Values};
 use gyre::team::Team;
@@ -36,13 +35,13 @@ pub(super) const SETTINGS: &Table = &[&BYTES, &ALGORITHM];
 pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     let bytes = settings.get(&BYTES);
     let only = settings.given(&ALGORITHM);
-    let clock = Stopwatch::start();
+    let mut total = Total::new();
     let placement = Placement::filled(1, &spec.config.dims)?;
     let job = Job::of(spec, &placement)?;
     let mut team = Team::open(job, |_| 1, |client| client)?;
     let algorithms = algorithms(&team, bytes, only)?;
     let mut rows = Vec::new();
-    let mut total = Total::of(algorithms.len());
+    total.expect(algorithms.len());
     for algorithm in algorithms {
         let (took, report) = measure(&mut team, spec, algorithm, bytes)?;
         total.add(report.cycles, report.hash);
@@ -61,12 +60,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     if let Some(Named(algorithm)) = only {
         params.insert("algorithm".into(), json!(algorithm.name()));
     }
-    Ok(Measured {
-        params,
-        metrics,
-        sim: figures(spec, total.cycles, &clock),
-        hash: total.hash,
-    })
+    Ok(total.measured(spec, params, metrics))
 }
 
 /// The algorithms to run.

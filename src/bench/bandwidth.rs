@@ -15,12 +15,10 @@ use serde_json::{Map, json};
 use std::error::Error;
 use std::sync::Arc;
 
-use super::measure::{Measured, figures};
+use super::measure::{Measured, Total, refuse_if};
 use gyre::error::RunError;
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
-use gyre::options::UsageError;
-use gyre::outcome::Stopwatch;
 use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre::settings::{Setting, Settings, Table};
@@ -101,13 +99,11 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     let window = settings.get(&IN_FLIGHT);
     let warm_up = settings.get(&WARMUP_MESSAGES);
     let messages = settings.get(&MESSAGES);
-    if spec.config.dims[0] < 2 {
-        return Err(UsageError::Combination(
-            "bandwidth needs a neighbour in the first dimension".into(),
-        )
-        .into());
-    }
-    let clock = Stopwatch::start();
+    refuse_if(
+        spec.config.dims[0] < 2,
+        "bandwidth needs a neighbour in the first dimension",
+    )?;
+    let mut total = Total::new();
     let placement = Placement::of_nodes(vec![0, 1], spec.nodes())?;
     let mut job = Job::of(spec, &placement)?;
     let open = move |process| Task::open(process, bytes, window);
@@ -152,12 +148,8 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     params.insert("warmup_messages".into(), json!(warm_up));
     params.insert("messages".into(), json!(messages));
     let report = job.machine().report();
-    Ok(Measured {
-        params,
-        metrics,
-        sim: figures(spec, report.cycles, &clock),
-        hash: report.hash,
-    })
+    total.add(report.cycles, report.hash);
+    Ok(total.measured(spec, params, metrics))
 }
 
 /// Times at which the messages were posted and done, picoseconds.

@@ -9,18 +9,16 @@
 //! several tasks and by messages between nodes, each the second of two.
 
 use gyre_collectives::{Algorithm, Error, Request};
-use gyre_driver::{ClientConfig, Error as DriverError, Platform as _};
+use gyre_driver::{Error as DriverError, Platform as _};
 use gyre_layout::registers::{COLL, coll_network, wake, wake_group};
 use gyre_sim::{RunReport, SimError};
 use serde_json::{Map, json};
 
-use super::measure::{Measured, TASKS, figures};
+use super::measure::{Measured, TASKS, Total};
+use super::timed_collective::open_team;
 use crate::settings::SAME_NODE;
 use gyre::error::RunError;
-use gyre::job::Job;
 use gyre::machine_file::MachineSpec;
-use gyre::outcome::Stopwatch;
-use gyre::placement::Placement;
 use gyre::settings::{Settings, Table};
 use gyre::team::{Seat, Team};
 
@@ -33,15 +31,9 @@ const WAKE: u32 = 1;
 pub(super) const SETTINGS: &Table = &[&TASKS, &SAME_NODE];
 
 pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
-    let clock = Stopwatch::start();
+    let mut total = Total::new();
     let (tasks, same_node) = (settings.get(&TASKS), settings.get(&SAME_NODE));
-    let placement = Placement::filled(tasks, &spec.config.dims)?;
-    let job = Job::of(spec, &placement)?;
-    let config = move |client| ClientConfig {
-        same_node,
-        ..client
-    };
-    let mut team = Team::open(job, |_| 1, config)?;
+    let mut team = open_team(spec, tasks, same_node)?;
     if !team.take_routes()?.barrier {
         return Err(RunError::Check("no barrier route is free".into()));
     }
@@ -74,12 +66,8 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     params.insert("tasks".into(), json!(tasks));
     params.insert("same_node".into(), json!(same_node.name()));
     params.insert("tree_depth".into(), json!(depth));
-    Ok(Measured {
-        params,
-        metrics,
-        sim: figures(spec, report.cycles, &clock),
-        hash: report.hash,
-    })
+    total.add(report.cycles, report.hash);
+    Ok(total.measured(spec, params, metrics))
 }
 
 /// Cycles from the last post to the last done callback.

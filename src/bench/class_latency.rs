@@ -4,13 +4,12 @@
 use gyre_layout::VClass;
 use serde_json::{Map, json};
 
-use super::measure::{Measured, figures};
+use super::measure::{Measured, Total};
 use super::raw_dma::{self, Stream};
 use super::router_traffic::Offer;
 use super::traffic::{self, Routing};
 use gyre::error::RunError;
 use gyre::machine_file::MachineSpec;
-use gyre::outcome::Stopwatch;
 use gyre::settings::{Setting, Settings, Table};
 
 const LOAD: Setting<f64> = Setting::number(
@@ -64,7 +63,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
         offer.load = offer.flits() as f64 / settings.get(&GAP) as f64;
         streams.push(Stream { offer, class });
     }
-    let clock = Stopwatch::start();
+    let mut total = Total::new();
     let run = raw_dma::run_streams(spec, &streams)?;
     let mut tallies = run.tallies.into_iter().zip(&streams);
     let mut metrics = Map::new();
@@ -89,10 +88,6 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     let mut params = traffic::params(&long, traffic::Via::Dma);
     params.insert("short".into(), settings.get(&SHORT).into());
     params.insert("gap".into(), settings.get(&GAP).into());
-    Ok(Measured {
-        params,
-        metrics,
-        sim: figures(spec, run.cycles, &clock),
-        hash: run.hash,
-    })
+    total.add(run.cycles, run.hash);
+    Ok(total.measured(spec, params, metrics))
 }

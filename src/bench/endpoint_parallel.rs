@@ -16,12 +16,10 @@ use gyre_collectives::{Algorithm, Collective};
 use serde_json::{Map, Value, json};
 
 use super::link_load::FLIT_BYTES;
-use super::measure::{Measured, TASKS, Total, figures};
+use super::measure::{Measured, TASKS, Total, refuse_if};
 use crate::settings::SAME_NODE;
 use gyre::error::RunError;
 use gyre::machine_file::MachineSpec;
-use gyre::options::UsageError;
-use gyre::outcome::Stopwatch;
 use gyre::settings::{Setting, Settings, Table};
 
 use run::{Case, Endpoints, Ran};
@@ -81,22 +79,22 @@ fn run(
     let helpers = settings.get(&HELPERS);
     let busy = settings.get(&BUSY);
     let bytes = settings.get(&BYTES);
-    if (helpers > 0 || busy) && endpoints + helpers > MOST_ENDPOINTS {
-        return Err(UsageError::Combination(format!(
+    refuse_if(
+        (helpers > 0 || busy) && endpoints + helpers > MOST_ENDPOINTS,
+        format!(
             "endpoints {endpoints} and helpers {helpers}: expected at most {MOST_ENDPOINTS} together with \
              helpers or busy links"
-        ))
-        .into());
-    }
+        ),
+    )?;
     let (tasks, same_node) = (settings.get(&TASKS), settings.get(&SAME_NODE));
-    if tasks > 1 && (helpers > 0 || busy || tasks * usize::from(endpoints) > MOST_OF_NODE) {
-        return Err(UsageError::Combination(format!(
+    refuse_if(
+        tasks > 1 && (helpers > 0 || busy || tasks * usize::from(endpoints) > MOST_OF_NODE),
+        format!(
             "tasks {tasks} and endpoints {endpoints}: expected a product of at most {MOST_OF_NODE}, and neither \
              helpers nor busy links"
-        ))
-        .into());
-    }
-    let clock = Stopwatch::start();
+        ),
+    )?;
+    let mut total = Total::new();
     let algorithm = Algorithm::EndpointParallel;
     let root = |endpoints, helpers| Case {
         collective,
@@ -117,7 +115,7 @@ fn run(
         _ => Vec::new(),
     };
     let alone = endpoints == 1 && helpers == 0;
-    let mut total = Total::of(1 + usize::from(!alone) + usize::from(helpers > 0) + others.len());
+    total.expect(1 + usize::from(!alone) + usize::from(helpers > 0) + others.len());
     let mut measure = |case| -> Result<Ran, RunError> {
         let ran = run::measure(spec, case)?;
         total.add(ran.machine_cycles, ran.hash);
@@ -160,12 +158,7 @@ fn run(
     params.insert("bytes".into(), json!(bytes));
     params.insert("tasks".into(), json!(tasks));
     params.insert("same_node".into(), json!(same_node.name()));
-    Ok(Measured {
-        params,
-        metrics,
-        sim: figures(spec, total.cycles, &clock),
-        hash: total.hash,
-    })
+    Ok(total.measured(spec, params, metrics))
 }
 
 /// How many times as fast the second is.

@@ -15,13 +15,12 @@ use serde_json::{Map, Value, json};
 use std::sync::{Arc, OnceLock};
 
 use super::dispatch;
-use super::measure::{Measured, Total, figures};
+use super::measure::{Measured, Total, refuse_if};
 use super::packets::{Sent, sent};
 use gyre::error::{JobError, RunError};
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
-use gyre::options::UsageError;
-use gyre::outcome::{Stopwatch, object};
+use gyre::outcome::object;
 use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre::settings::Settings;
@@ -47,14 +46,12 @@ const END: u8 = 2;
 const NODES: [usize; 3] = [0, 1, 0];
 
 pub(super) fn run(spec: &MachineSpec, _settings: &Settings) -> Result<Measured, RunError> {
-    if spec.config.dims[0] < 2 {
-        return Err(UsageError::Combination(
-            "fence needs a neighbour in the first dimension".into(),
-        )
-        .into());
-    }
-    let clock = Stopwatch::start();
-    let mut total = Total::of(1 + ENDPOINTS.len());
+    refuse_if(
+        spec.config.dims[0] < 2,
+        "fence needs a neighbour in the first dimension",
+    )?;
+    let mut total = Total::new();
+    total.expect(1 + ENDPOINTS.len());
     let placement = Placement::of_nodes(NODES.to_vec(), spec.nodes())?;
     let mut job = Job::of(spec, &placement)?;
     let (tasks, _) = job.each("opens", Until::Done, Task::open)?;
@@ -96,12 +93,7 @@ pub(super) fn run(spec: &MachineSpec, _settings: &Settings) -> Result<Measured, 
             "bytes_after_fence": state.left,
         })).collect::<Vec<_>>(),
     }));
-    Ok(Measured {
-        params: Map::new(),
-        metrics,
-        sim: figures(spec, total.cycles, &clock),
-        hash: total.hash,
-    })
+    Ok(total.measured(spec, Map::new(), metrics))
 }
 
 /// Which messages go before a fence.

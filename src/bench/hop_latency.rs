@@ -3,11 +3,10 @@
 use gyre_sim::{Delivery, MachineConfig, RawPacket, SimError, Traffic};
 use serde_json::{Map, json};
 
-use super::measure::{Measured, figures};
+use super::measure::{Measured, Total};
 use gyre::error::RunError;
 use gyre::machine_file::MachineSpec;
 use gyre::options::UsageError;
-use gyre::outcome::Stopwatch;
 use gyre::settings::Settings;
 
 /// Cycles between the packets: no two packets meet.
@@ -72,11 +71,9 @@ pub(super) fn run(spec: &MachineSpec, _settings: &Settings) -> Result<Measured, 
         ))
         .into());
     }
-    let clock = Stopwatch::start();
+    let mut total = Total::new();
     let mut rows = Vec::new();
     let mut reference = None;
-    let mut cycles = 0;
-    let mut hash = 0;
     for link_latency in [spec.config.link_latency, SHORT_LINK] {
         let spec = MachineSpec {
             config: MachineConfig {
@@ -86,8 +83,8 @@ pub(super) fn run(spec: &MachineSpec, _settings: &Settings) -> Result<Measured, 
             ..spec.clone()
         };
         let (latency, ran, digest) = measure(&spec, hops)?;
-        cycles += ran;
-        hash ^= digest.rotate_left(rows.len() as u32);
+        total.cycles += ran;
+        total.hash ^= digest.rotate_left(rows.len() as u32);
         let span = latency[latency.len() - 1] - latency[0];
         let per_hop = span as f64 / f64::from(hops - 1) - link_latency as f64;
         reference.get_or_insert((per_hop, latency[0]));
@@ -105,10 +102,5 @@ pub(super) fn run(spec: &MachineSpec, _settings: &Settings) -> Result<Measured, 
     metrics.insert("router_cycles_per_hop".into(), json!(per_hop));
     metrics.insert("first_hop_latency_cycles".into(), json!(first));
     metrics.insert("hops".into(), json!(rows));
-    Ok(Measured {
-        params: Map::new(),
-        metrics,
-        sim: figures(spec, cycles, &clock),
-        hash,
-    })
+    Ok(total.measured(spec, Map::new(), metrics))
 }

@@ -8,13 +8,12 @@ use std::error::Error;
 use std::rc::Rc;
 use strum::{Display, EnumString};
 
-use super::measure::{Measured, Total, figures};
+use super::measure::{Measured, Total};
 use super::raw_dma::{COUNTERS, PAYLOAD, RawInjection, SLOT, coord};
 use gyre::bring_up::bring_up;
 use gyre::error::RunError;
 use gyre::machine_file::MachineSpec;
 use gyre::options::UsageError;
-use gyre::outcome::Stopwatch;
 use gyre::platform::process_base;
 use gyre::settings::{Setting, Settings, Table};
 
@@ -107,10 +106,10 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
         Links::First => vec![("one", out), ("both", both)],
         Links::All => vec![("both", both)],
     };
-    let clock = Stopwatch::start();
+    let mut total = Total::new();
     let mut rows = Vec::new();
     let mut least = f64::INFINITY;
-    let mut total = Total::of(SIZES.len() * ways.len());
+    total.expect(SIZES.len() * ways.len());
     for size in SIZES {
         for (ways, flows) in &ways {
             let (shares, ran, digest) = measure(spec, size, flows)?;
@@ -133,12 +132,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     metrics.insert("payload_share".into(), json!(least));
     metrics.insert("format_limit".into(), json!(512.0 / 544.0));
     metrics.insert("transfers".into(), json!(rows));
-    Ok(Measured {
-        params,
-        metrics,
-        sim: figures(spec, total.cycles, &clock),
-        hash: total.hash,
-    })
+    Ok(total.measured(spec, params, metrics))
 }
 
 /// Payload share of the link of each flow while all of them run; cycles and hash.

@@ -15,12 +15,10 @@ use serde_json::{Map, Value, json};
 use std::rc::Rc;
 use thiserror::Error as ThisError;
 
-use super::measure::{Measured, Total, figures};
+use super::measure::{Measured, Total, refuse_if};
 use gyre::error::RunError;
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
-use gyre::options::UsageError;
-use gyre::outcome::Stopwatch;
 use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre::settings::{Setting, Settings, Table};
@@ -43,13 +41,10 @@ pub(super) const SETTINGS: &Table = &[&MESSAGES, &BYTES];
 pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     let messages = settings.get(&MESSAGES);
     let bytes = settings.get(&BYTES);
-    if spec.nodes() < 2 {
-        return Err(UsageError::Combination("match-memory needs at least 2 nodes".into()).into());
-    }
-    let clock = Stopwatch::start();
+    refuse_if(spec.nodes() < 2, "match-memory needs at least 2 nodes")?;
+    let mut total = Total::new();
     let mut rows = Vec::new();
     let mut metrics = Map::new();
-    let mut total = Total::default();
     for (name, metric, protocol, switch_over) in [
         ("remote get", "peak_held_bytes", Protocol::RemoteGet, 0),
         (
@@ -87,12 +82,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     let mut params = Map::new();
     params.insert("messages".into(), json!(messages));
     params.insert("bytes".into(), json!(bytes));
-    Ok(Measured {
-        params,
-        metrics,
-        sim: figures(spec, total.cycles, &clock),
-        hash: total.hash,
-    })
+    Ok(total.measured(spec, params, metrics))
 }
 
 /// Cycles in which nothing comes after which nothing more will come: many round trips.

@@ -1,6 +1,7 @@
 //! Results of benches, and the cycles they are made of.
 
 use gyre::machine_file::MachineSpec;
+use gyre::options::UsageError;
 use gyre::outcome::{SimFigures, Stopwatch};
 use gyre::progress;
 use gyre::settings::Setting;
@@ -20,27 +21,49 @@ pub(super) struct Measured {
     pub(super) hash: u64,
 }
 
-/// Extent and speed of simulating `cycles` of the machine since `clock` was started.
-pub(super) fn figures(spec: &MachineSpec, cycles: u64, clock: &Stopwatch) -> SimFigures {
-    SimFigures::new(cycles, spec.nodes(), clock, spec.config.threads)
-}
-
 /// Cycles of the machines that a bench has run, and their hashes in one.
-#[derive(Default)]
 pub(super) struct Total {
     pub(super) cycles: u64,
     pub(super) hash: u64,
+    clock: Stopwatch,
     bar: Option<ProgressBar>,
 }
 
 impl Total {
-    /// Total of a bench of so many machines, with a progress bar.
-    pub(super) fn of(machines: usize) -> Self {
+    /// No machine yet; the host's time of the bench begins.
+    pub(super) fn new() -> Self {
+        Self {
+            cycles: 0,
+            hash: 0,
+            clock: Stopwatch::start(),
+            bar: None,
+        }
+    }
+
+    /// Shows a progress bar of so many machines.
+    pub(super) fn expect(&mut self, machines: usize) {
         let bar = progress::bar(machines as u64, "runs");
         bar.tick();
-        Self {
-            bar: Some(bar),
-            ..Self::default()
+        self.bar = Some(bar);
+    }
+
+    /// Extent and speed of the simulation so far.
+    pub(super) fn figures(&self, spec: &MachineSpec) -> SimFigures {
+        SimFigures::new(self.cycles, spec.nodes(), &self.clock, spec.config.threads)
+    }
+
+    /// Result of the bench, whose machines are these.
+    pub(super) fn measured(
+        self,
+        spec: &MachineSpec,
+        params: Map<String, Value>,
+        metrics: Map<String, Value>,
+    ) -> Measured {
+        Measured {
+            params,
+            metrics,
+            sim: self.figures(spec),
+            hash: self.hash,
         }
     }
 
@@ -59,5 +82,13 @@ impl Drop for Total {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// Refuses a machine or settings that a bench cannot use.
+pub(super) fn refuse_if(refused: bool, text: impl Into<String>) -> Result<(), UsageError> {
+    match refused {
+        true => Err(UsageError::Combination(text.into())),
+        false => Ok(()),
     }
 }

@@ -16,13 +16,11 @@ use serde_json::{Map, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::measure::{Measured, Total, figures};
+use super::measure::{Measured, Total, refuse_if};
 use super::traffic::{CYCLES, WARMUP};
 use gyre::error::RunError;
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
-use gyre::options::UsageError;
-use gyre::outcome::Stopwatch;
 use gyre::placement::Placement;
 use gyre::platform::SimPlatform;
 use gyre::settings::{Setting, Settings, Table};
@@ -66,18 +64,16 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
         .map(|(node, _)| node)
         .filter(|&node| node != 0)
         .collect();
-    if neighbours.is_empty() {
-        return Err(UsageError::Combination(
-            "message-rate needs a neighbour in some dimension".into(),
-        )
-        .into());
-    }
+    refuse_if(
+        neighbours.is_empty(),
+        "message-rate needs a neighbour in some dimension",
+    )?;
     let nodes: Vec<usize> = [0].into_iter().chain(neighbours.iter().copied()).collect();
     let placement = Placement::of_nodes(nodes, spec.nodes())?;
-    let clock = Stopwatch::start();
+    let mut total = Total::new();
     let mut rows = Vec::new();
     let mut most = 0.0_f64;
-    let mut total = Total::of(CONTEXTS.len());
+    total.expect(CONTEXTS.len());
     for contexts in CONTEXTS {
         let (messages, ran, digest) = measure(spec, &placement, contexts, load)?;
         total.add(ran, digest);
@@ -97,12 +93,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     params.insert("payload".into(), json!(load.payload));
     params.insert("warmup".into(), json!(load.warm_up));
     params.insert("cycles".into(), json!(load.cycles));
-    Ok(Measured {
-        params,
-        metrics,
-        sim: figures(spec, total.cycles, &clock),
-        hash: total.hash,
-    })
+    Ok(total.measured(spec, params, metrics))
 }
 
 /// Messages that arrive within the window; cycles and hash.

@@ -22,13 +22,12 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use strum::{Display, EnumString};
 
-use super::measure::{Measured, Total, figures};
+use super::measure::{Measured, Total, refuse_if};
 use super::metered::{Meter, Metered};
 use gyre::error::RunError;
 use gyre::job::{Job, Process};
 use gyre::machine_file::MachineSpec;
-use gyre::options::UsageError;
-use gyre::outcome::{Stopwatch, object};
+use gyre::outcome::object;
 use gyre::placement::Placement;
 use gyre::platform::{Layered, NodeBuffer};
 use gyre::settings::{Setting, Settings, Table};
@@ -71,16 +70,13 @@ pub(super) const SETTINGS: &Table = &[&ROUNDS, &REPLY];
 
 pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
     let (rounds, reply) = (settings.get(&ROUNDS), settings.get(&REPLY));
-    if spec.config.dims[0] < 2 {
-        return Err(UsageError::Combination(
-            "pingpong needs a neighbour in the first dimension".into(),
-        )
-        .into());
-    }
-    let clock = Stopwatch::start();
+    refuse_if(
+        spec.config.dims[0] < 2,
+        "pingpong needs a neighbour in the first dimension",
+    )?;
+    let mut total = Total::new();
     let mut metrics = Map::new();
     let mut params = Map::new();
-    let mut total = Total::default();
     for (name, nodes) in [("sizes", [0, 1]), ("loop_back", [0, 0])] {
         let mut game = Game::open(spec, nodes, reply)?;
         let mut rows = Vec::new();
@@ -101,12 +97,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     }
     params.insert("rounds".into(), json!(rounds));
     params.insert(REPLY.key.into(), json!(reply.to_string()));
-    Ok(Measured {
-        params,
-        metrics,
-        sim: figures(spec, total.cycles, &clock),
-        hash: total.hash,
-    })
+    Ok(total.measured(spec, params, metrics))
 }
 
 /// Times of a message at one end, picoseconds.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use gyre_sim::MachineConfig;
 use serde_json::json;
 
-use super::measure::{Measured, figures};
+use super::measure::{Measured, Total};
 use super::pattern::Pattern;
 use super::raw_dma::{self, TrafficRun};
 use super::router_traffic::{Offer, RouterTraffic};
@@ -15,7 +15,6 @@ use super::traffic::Routing;
 use gyre::error::RunError;
 use gyre::machine_file::MachineSpec;
 use gyre::options::UsageError;
-use gyre::outcome::Stopwatch;
 use gyre::settings::{Default as Unless, Setting, Settings, Table, Values};
 
 const LOAD: Setting<f64> = Setting::number(
@@ -62,9 +61,10 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     let offer = among_first(&everybody, active)?;
 
     let others = Other::of(spec, active);
-    let clock = Stopwatch::start();
+    let mut total = Total::new();
     let mut measured = raw_dma::run_traffic(spec, &offer)?;
-    let sim = figures(spec, measured.cycles, &clock);
+    total.add(measured.cycles, measured.hash);
+    let sim = total.figures(spec);
     let mut speed = speed_of(&measured);
     let mut fastest = vec![0.0f64; others.len()];
     let mut same_hash = true;

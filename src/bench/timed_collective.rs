@@ -4,13 +4,15 @@ use gyre_collectives::{
     Algorithm, Collective, DataType, Error, Member, Query, ReduceKind, ReduceOp, Request,
     RoutesTaken,
 };
-use gyre_driver::{BufferRange, Error as DriverError, Platform as _};
+use gyre_driver::{BufferRange, ClientConfig, Error as DriverError, Platform as _, SameNode};
 use gyre_sim::RunReport;
 
 use super::named_algorithm::Named;
 use gyre::error::RunError;
+use gyre::job::Job;
 use gyre::machine_file::MachineSpec;
 use gyre::options::UsageError;
+use gyre::placement::Placement;
 use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre::settings::Setting;
 use gyre::team::{Seat, Team};
@@ -33,6 +35,20 @@ pub(super) fn query(
         routes,
         sharing: member.sharing(),
     }
+}
+
+/// A team of `tasks` tasks on each node, each with one endpoint.
+pub(super) fn open_team(
+    spec: &MachineSpec,
+    tasks: usize,
+    same_node: SameNode,
+) -> Result<Team, RunError> {
+    let placement = Placement::filled(tasks, &spec.config.dims)?;
+    let config = move |client| ClientConfig {
+        same_node,
+        ..client
+    };
+    Ok(Team::open(Job::of(spec, &placement)?, |_| 1, config)?)
 }
 
 /// The algorithm that `setting` names, where its conditions hold.

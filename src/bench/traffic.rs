@@ -5,13 +5,12 @@ use std::fmt;
 use std::str::FromStr;
 use strum::{Display, EnumString};
 
-use super::measure::{Measured, Total, figures};
+use super::measure::{Measured, Total};
 use super::pattern::{EXPECTED, Pattern};
 use super::raw_dma;
 use super::router_traffic::{Offer, RouterTraffic, Tally};
 use gyre::error::RunError;
 use gyre::machine_file::MachineSpec;
-use gyre::outcome::Stopwatch;
 use gyre::settings::{Default as Unless, Setting, Settings, Table, Values};
 
 /// Cycles for links to come up before traffic starts.
@@ -206,8 +205,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     let offer = offer(spec, settings, first, &ROUTING)?;
     let via = settings.get(&VIA);
     let mut params = params(&offer, via);
-    let clock = Stopwatch::start();
-    let mut total = Total::default();
+    let mut total = Total::new();
     let metrics = match load {
         Load::At(_) => {
             let (tally, cycles, hash) = measure(spec, &offer, via)?;
@@ -219,12 +217,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
             sweep(spec, &offer, via, &mut total)?
         }
     };
-    Ok(Measured {
-        params,
-        metrics,
-        sim: figures(spec, total.cycles, &clock),
-        hash: total.hash,
-    })
+    Ok(total.measured(spec, params, metrics))
 }
 
 /// Of a sweep, in flits a node and cycle.

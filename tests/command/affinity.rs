@@ -4,11 +4,14 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::{json, scratch, text};
+use crate::{json, once, scratch, text};
 
 /// The rows of the bench.
 fn rows(arguments: &[&str]) -> Vec<Value> {
-    let result = json(&[&["bench", "affinity"], arguments].concat());
+    rows_of(&json(&[&["bench", "affinity"], arguments].concat()))
+}
+
+fn rows_of(result: &Value) -> Vec<Value> {
     let rows = result["metrics"]["collectives"].as_array();
     rows.expect("a list").clone()
 }
@@ -20,7 +23,7 @@ fn figure(row: &Value, name: &str) -> u64 {
 
 #[test]
 fn af5_af6_trees_along_domains_cross_fewer_cores_and_modules() {
-    let first = rows(&[]);
+    let first = rows_of(&once(&["bench", "affinity"]));
     assert_eq!(first.len(), 3 * 4);
     for row in &first {
         // 64 threads on 4 modules of 4 cores: each core but the root's is left once a way, and each module.
@@ -50,7 +53,7 @@ fn af5_af6_trees_along_domains_cross_fewer_cores_and_modules() {
 
 #[test]
 fn af5_af6_one_leader_a_node_enters_the_network() {
-    let alone = rows(&[]);
+    let alone = rows_of(&once(&["bench", "affinity"]));
     let together = rows(&["--shape", "2x2x1", "--set", "bytes=2000"]);
     for (row, alone) in together.iter().zip(&alone) {
         // Parts of 2000 B fill 32 lines and more; what crosses modules does so on each node by itself.

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::json;
+use crate::{json, once, printed_by};
 
 fn figure(arguments: &[&str], name: &str) -> f64 {
-    let result = json(arguments);
+    let result = once(arguments);
     let value = &result["metrics"][name];
     value
         .as_f64()
@@ -463,7 +463,7 @@ fn hw5_barrier_on_the_tree_takes_little_more_than_its_hops() {
 #[test]
 fn benches_are_listed() {
     let output = crate::gyre(&["bench", "--list"]);
-    let list = String::from_utf8_lossy(&output.stdout).into_owned();
+    let list = printed_by(&output);
     for name in [
         "ack",
         "affinity",

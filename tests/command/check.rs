@@ -1,6 +1,6 @@
 //! `gyre check`.
 
-use crate::{gyre, json};
+use crate::{error_of, gyre, json, printed_by};
 
 #[test]
 fn x3_shapes_are_free_of_deadlock_whole_or_by_dimension() {
@@ -38,7 +38,7 @@ fn x3_a_rule_broken_on_purpose_is_refused_with_the_cycle() {
         ("tree-fifo", "3x3", "in the injection buffer at"),
     ] {
         let output = gyre(&["check", "deadlock", "--shape", shape, "--break", rule]);
-        let text = String::from_utf8_lossy(&output.stdout);
+        let text = printed_by(&output);
         assert_eq!(output.status.code(), Some(1), "{rule}: {text}");
         assert!(text.contains("a cycle of"), "{rule}: {text}");
         assert!(text.contains(step), "{rule}: {text}");
@@ -65,7 +65,7 @@ fn x3_x5_wrong_options_of_the_check_are_refused() {
         (&[], "--shape"),
     ] {
         let output = gyre(&[&["check", "deadlock"], arguments].concat());
-        let error = String::from_utf8_lossy(&output.stderr);
+        let error = error_of(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
         assert!(error.contains(words), "{arguments:?}: {error}");
     }

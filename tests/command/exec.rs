@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{gyre, root, scratch, text};
+use crate::{error_of, gyre, printed_by, root, scratch, text};
 
 /// Runs a shell script as every task of two on two nodes.
 fn script(options: &[&str], script: &str) -> Output {
@@ -17,16 +17,12 @@ fn script(options: &[&str], script: &str) -> Output {
     gyre(&[&common, options, &["--", "bash", "-c", script]].concat())
 }
 
-fn error_of(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 #[test]
 fn x6_programs_print_whole_lines_in_order_of_simulated_time() {
     let run = || script(&["--tag"], "printf 'a\\nb'; echo; echo out >&2; printf c");
     let output = run();
     assert_eq!(output.status.code(), Some(0));
-    let printed = String::from_utf8_lossy(&output.stdout);
+    let printed = printed_by(&output);
     assert_eq!(printed, "[0] a\n[0] b\n[1] a\n[1] b\n[0] c[1] c");
     let error = error_of(&output);
     let lines: Vec<&str> = error.lines().collect();
@@ -53,7 +49,7 @@ fn x6_task_0_gets_standard_input_and_all_get_the_environment() {
     input.write_all(b"typed").expect("is read");
     drop(input);
     let output = child.wait_with_output().expect("ends");
-    let printed = String::from_utf8_lossy(&output.stdout);
+    let printed = printed_by(&output);
     assert_eq!(printed, "[0] typed value\n[1] value\n[2] value\n");
 }
 

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use wellen::simple::{self, Waveform};
 
 use crate::models::{tree, with};
-use crate::{gyre, root, scratch, text};
+use crate::{error_of, gyre, printed_by, root, scratch, text};
 
 /// The RTL with a fault for the first message of each of some tasks, which the receiving node's write path finds by its
 /// id: of task 1 it fails an assertion, of task 3 a bit of its payload flips on the way to memory, that of task 4 it keeps
@@ -62,7 +62,7 @@ fn program(source: usize) -> PathBuf {
 /// Standard error of a command that fails, without lines on the building of models.
 fn failed(arguments: &[&str]) -> String {
     let output = gyre(arguments);
-    let error = String::from_utf8_lossy(&output.stderr);
+    let error = error_of(&output);
     assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
     let notices = ["gyre: compiling the model", "gyre: another process"];
     let notice = |line: &&str| !notices.iter().any(|notice| line.starts_with(notice));
@@ -353,12 +353,8 @@ fn x1_x2_waveforms_of_benches_name_their_machine_and_change_nothing() {
         ];
         let traced = [&arguments[..], &trace].concat();
         let output = gyre(&traced);
-        let report = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let report = printed_by(&output);
+        assert!(output.status.success(), "{}", error_of(&output));
         let hash = plain["hash"].as_str().expect("a hash");
         assert!(report.contains(&format!("\nhash {hash}\n")), "{report}");
         let (from, to) = window.split_once(':').expect("a window");
@@ -381,7 +377,7 @@ fn x1_x2_waveforms_of_benches_name_their_machine_and_change_nothing() {
     let late: Vec<&str> = late.iter().map(String::as_str).collect();
     let output = gyre(&[&["bench", "hop-latency", "--shape", "8"][..], &late].concat());
     assert_eq!(output.status.code(), Some(2));
-    let error = String::from_utf8_lossy(&output.stderr);
+    let error = error_of(&output);
     assert!(
         error.contains("--trace-machine: expected 1 to 2"),
         "{error}"
@@ -441,7 +437,7 @@ fn x2_x5_waveforms_on_failure_are_refused_before_anything_runs() {
         ),
     ] {
         let output = gyre(&[&["run", "lulesh"][..], arguments].concat());
-        let error = String::from_utf8_lossy(&output.stderr);
+        let error = error_of(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
         assert!(
             error.contains(words),

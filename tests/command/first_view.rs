@@ -6,8 +6,10 @@ use std::path::Path;
 
 use wellen::simple::{self, Waveform};
 
+use crate::program::ring;
 use crate::timeline::first_message_of;
-use crate::{gyre, json, scratch, text};
+use crate::waveform::carries;
+use crate::{error_of, gyre, json, once, printed_by, scratch, text};
 
 /// A save file as GTKWave reads it.
 struct SaveFile {
@@ -286,7 +288,7 @@ const AT_WORK: [&str; 22] = [
 const OTHERS: usize = 9;
 
 #[test]
-fn x2_the_first_view_of_lulesh_follows_the_stages_of_a_message() {
+fn x1_x2_the_first_view_of_lulesh_follows_the_stages_of_a_message() {
     for (name, eager) in [
         ("eager.vcd", "4096"),
         ("eager.fst", "4096"),
@@ -297,10 +299,13 @@ fn x2_the_first_view_of_lulesh_follows_the_stages_of_a_message() {
         let timeline = path.with_extension("perfetto-trace");
         let limit = format!("eager_limit={eager}");
         let arguments = ["run", "lulesh", "--set", &limit];
-        let plain = json(&arguments);
+        let plain = once(&arguments);
         let files = ["--trace", text(&path), "--timeline", text(&timeline)];
         let result = json(&[&arguments[..], &files].concat());
-        assert_eq!(plain["hash"], result["hash"]);
+        assert_eq!(plain["hash"], result["hash"], "{name}");
+        assert_eq!(plain["metrics"], result["metrics"], "{name}");
+        let size = path.metadata().expect("the waveform was written").len();
+        assert!(size < 20 << 20, "{name} has {size} bytes");
         let mut shown = Shown::read(&path);
         let first = &result["metrics"]["first_message"];
         let number = |name: &str| first[name].as_u64().expect("a number");
@@ -337,6 +342,7 @@ fn x2_the_first_view_of_lulesh_follows_the_stages_of_a_message() {
         if eager != "64" {
             // Each stage does its work between post and arrival, for this message, on the path that it takes.
             let id = u32::try_from(from << 16 | 1).expect("an id");
+            assert!(carries(&path, "link_dbg_o", id.into()), "{name}: {id:#x}");
             let at_work = shown.that_show(id, (posted_ps, posted_ps + total));
             assert_eq!(at_work, AT_WORK, "{name}");
             assert_eq!(shown.view.labels.len(), AT_WORK.len() + OTHERS);
@@ -361,7 +367,7 @@ fn x2_the_first_view_of_a_part_has_what_is_in_the_waveform() {
     ] {
         let path = scratch(&format!("view-{name}"));
         let output = gyre(&["run", "lulesh", "--trace", text(&path), option, value]);
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let said = printed_by(&output);
         assert!(output.status.success(), "{said}");
         let view = format!(": {}\n", text(&path.with_extension("gtkw")));
         assert!(said.contains(&view), "{said}");
@@ -396,12 +402,8 @@ fn x2_benches_have_first_views_with_and_without_a_driver() {
         let arguments = ["bench", bench, "--shape", shape];
         let trace = ["--trace", text(&path), "--trace-window", window];
         let output = gyre(&[&arguments[..], &trace].concat());
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let said = printed_by(&output);
+        assert!(output.status.success(), "{}", error_of(&output));
         let line = said.lines().find(|line| line.contains("view in GTKWave"));
         assert!(line.is_some_and(|line| line.contains(follows)), "{said}");
         let mut shown = Shown::read(&path);
@@ -467,12 +469,13 @@ fn x2_the_first_view_within_a_node_shows_the_loopback_path() {
 #[test]
 fn x2_a_view_that_somebody_has_saved_is_kept() {
     let path = scratch("view-kept.fst");
+    let program = ring("view-kept", 2, 2);
     let view = path.with_extension("gtkw");
     let own = "[*]\n[*] GTKWave Analyzer v3.3.118 (w)1999-2023 BSI\n[*]\n";
     fs::write(&view, own).expect("own folder");
     let run = || {
-        let output = gyre(&["run", "lulesh", "--trace", text(&path)]);
-        String::from_utf8_lossy(&output.stdout).into_owned()
+        let output = gyre(&["run", text(&program), "--trace", text(&path)]);
+        printed_by(&output)
     };
     let said = run();
     assert!(

@@ -3,32 +3,14 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::pami::{compiled, run};
-use crate::{root, scratch, text};
+use crate::pami::{compile, compiled, run};
+use crate::{error_of, printed_by, root, scratch, text};
 
 /// Exit status of a program that cannot forbid what it is to forbid.
 const IMPOSSIBLE: i32 = 77;
-
-/// Compiles the program that forbids system calls to a command.
-fn forbid() -> PathBuf {
-    // Tests that run at once write programs of their own.
-    static PROGRAMS: AtomicUsize = AtomicUsize::new(0);
-    let number = PROGRAMS.fetch_add(1, Ordering::Relaxed);
-    let program = scratch(&format!("forbid-{number}"));
-    let output = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()))
-        .args(["-O1", "-Wall", "-Wextra", "-Werror", "-o"])
-        .arg(&program)
-        .arg(root().join("tests/command/forbid.c"))
-        .output()
-        .expect("a C compiler");
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{error}");
-    program
-}
 
 /// Runs a program with `what` forbidden to the command and its tasks; `None`, with the reason on standard error, where this
 /// system does not let that be forbidden.
@@ -38,7 +20,7 @@ fn run_without(what: &[&str], program: &Path, options: &[&str]) -> Option<Output
         true => &[],
         false => &["--host-limit", "60"],
     };
-    let output = Command::new(forbid())
+    let output = Command::new(compile("forbid", "tests/command/forbid.c", |_| ()))
         .current_dir(root())
         .args(what)
         .args(["--", env!("CARGO_BIN_EXE_gyre"), "exec"])
@@ -48,7 +30,7 @@ fn run_without(what: &[&str], program: &Path, options: &[&str]) -> Option<Output
         .output()
         .expect("starts");
     if output.status.code() == Some(IMPOSSIBLE) {
-        let error = String::from_utf8_lossy(&output.stderr);
+        let error = error_of(&output);
         eprintln!("skipped: {}", error.trim_end());
         return None;
     }
@@ -97,7 +79,7 @@ fn x6_memory_is_that_of_the_program_and_not_of_what_has_started_it() {
     fs::set_permissions(&script, mode).expect("it is the test's own");
     let machine = ["-n", "2", "--shape", "2"];
     let output = run(&script, &machine);
-    let printed = String::from_utf8_lossy(&output.stdout);
+    let printed = printed_by(&output);
     let mut lines: Vec<&str> = printed.lines().collect();
     lines.sort_unstable();
     let done = ["task 0 of 2: 72 messages", "task 1 of 2: 72 messages"];
@@ -114,7 +96,7 @@ fn x6_the_machine_goes_on_without_an_unreachable_c_program() {
     let Some(output) = run_without(&["memory"], &compiled("spin"), &options) else {
         return;
     };
-    let error = String::from_utf8_lossy(&output.stderr);
+    let error = error_of(&output);
     assert!(output.status.success(), "{error}");
     assert_eq!(output.stdout, b"spun\nspun\n");
     assert!(error.contains("the run does not repeat"), "{error}");
@@ -129,7 +111,7 @@ fn x5_x6_a_program_whose_memory_cannot_be_reached_either_way_is_named() {
         return;
     };
     assert_eq!(output.status.code(), Some(1));
-    let error = String::from_utf8_lossy(&output.stderr);
+    let error = error_of(&output);
     let words = [
         "task 1: the system forbids",
         "process_vm_readv",
@@ -153,12 +135,12 @@ fn x6_a_run_at_random_addresses_says_that_it_need_not_repeat() {
     let program = compiled("messages");
     let machine = ["-n", "2", "--shape", "2"];
     let repeats = run(&program, &machine);
-    assert!(!String::from_utf8_lossy(&repeats.stderr).contains(said));
+    assert!(!error_of(&repeats).contains(said));
     for what in [&["personality"][..], &["personality", "memory"]] {
         let Some(output) = run_without(what, &program, &machine) else {
             return;
         };
-        let error = String::from_utf8_lossy(&output.stderr);
+        let error = error_of(&output);
         assert!(output.status.success(), "{error}");
         assert_eq!(output.stdout, repeats.stdout);
         assert!(error.contains(said), "{error}");
@@ -167,6 +149,6 @@ fn x6_a_run_at_random_addresses_says_that_it_need_not_repeat() {
     let output = run_without(&["personality"], &compiled("leaves"), &machine);
     let output = output.expect("it was possible before");
     assert_eq!(output.status.code(), Some(1));
-    let error = String::from_utf8_lossy(&output.stderr);
+    let error = error_of(&output);
     assert!(error.contains(said), "{error}");
 }

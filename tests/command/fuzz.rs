@@ -1,24 +1,21 @@
 //! `gyre fuzz` from outside: its files, its object, and what it refuses.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::PathBuf;
+use std::process::Output;
 
 use serde_json::Value;
 
+use crate::error_of;
+
 fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let folder = crate::scratch(name);
     fs::create_dir_all(&folder).expect("made");
     folder
 }
 
 fn gyre(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_gyre"))
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .arg("fuzz")
-        .args(arguments)
-        .output()
-        .expect("started")
+    crate::gyre(&[&["fuzz"], arguments].concat())
 }
 
 fn object(output: &Output) -> Value {
@@ -67,7 +64,7 @@ fn x5_bad_cases_name_file_line_field_and_value_with_status_2() {
         let path = out.join("bad.toml");
         fs::write(&path, good.replacen(from, to, 1)).expect("written");
         let output = gyre(&["--repeat", path.to_str().expect("text")]);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let said = error_of(&output);
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains("bad.toml"), "{said}");
         for word in words {
@@ -81,7 +78,7 @@ fn x5_bad_cases_name_file_line_field_and_value_with_status_2() {
     // What cannot be kept is not looked for.
     let nowhere = gyre(&["--cases", "1", "--out", "/dev/null/out"]);
     assert_eq!(nowhere.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&nowhere.stderr).into_owned();
+    let said = error_of(&nowhere);
     assert!(
         said.contains("--out: expected a folder that can be written"),
         "{said}"

@@ -12,7 +12,7 @@ use std::process::Command;
 use gyre::program::Program;
 
 use crate::programs::{heat, hello, modules, norm, ping_pong, work_queue};
-use crate::root;
+use crate::{error_of, printed_by, root};
 
 /// Programs that documents call.
 const PROGRAMS: [Program; 6] = [
@@ -68,8 +68,8 @@ fn output(command: &str, folder: &Path) -> (String, Option<i32>) {
         .args(&words[1..])
         .output()
         .expect("the command can be started");
-    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.push_str(&String::from_utf8_lossy(&output.stderr));
+    let mut text = printed_by(&output);
+    text.push_str(&error_of(&output));
     (text, output.status.code())
 }
 
@@ -186,7 +186,7 @@ fn figures_of_the_readme_are_those_of_their_commands() {
             "no {command}"
         );
         let arguments: Vec<&str> = command.split(' ').collect();
-        crate::json(&arguments)["metrics"].clone()
+        crate::once(&arguments)["metrics"].clone()
     };
     let lulesh = metrics("run workloads/lulesh_8.goal --shape 2x2x2");
     let figure = |name: &str| grouped(lulesh[name].as_u64().expect("a whole number"));
@@ -240,13 +240,13 @@ fn the_guide_explains_every_setting() {
         &["bench", "link-bandwidth"],
     ] {
         let output = crate::gyre(&[command, &["--set", "?=1"]].concat());
-        explained(&String::from_utf8_lossy(&output.stderr));
+        explained(&error_of(&output));
     }
     for program in PROGRAMS {
         explained(&program.execute([program.name, "--set", "?=1"]).error);
     }
     let output = crate::gyre(&["run", "--help"]);
-    let help = String::from_utf8_lossy(&output.stdout).into_owned();
+    let help = printed_by(&output);
     let words = help.split_whitespace();
     for option in words.filter_map(|word| word.strip_prefix("--").filter(|o| !o.is_empty())) {
         let option = option.trim_matches(|c: char| !c.is_ascii_alphanumeric());

@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::Value;
 
-use crate::{models, pami, root, scratch};
+use crate::{error_of, models, pami, printed_by, root, scratch};
 
 /// Installs the command under test below a scratch folder; gives the prefix.
 fn installed() -> PathBuf {
@@ -29,12 +29,8 @@ fn installed() -> PathBuf {
         .env("PREFIX", "/prefix")
         .output()
         .expect("started");
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", error_of(&output));
     folder.join("prefix")
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// A command in an empty folder of a user whose environment names nothing of the checkout.
@@ -53,7 +49,7 @@ fn elsewhere(program: &Path, home: &Path) -> Command {
 #[test]
 fn installed_command_works_from_any_folder() {
     let prefix = installed();
-    let home = prefix.join("../home");
+    let home = prefix.with_file_name("home");
     let gyre = |arguments: &[&str]| {
         let mut command = elsewhere(&prefix.join("bin/gyre"), &home);
         command.args(arguments);
@@ -61,7 +57,7 @@ fn installed_command_works_from_any_folder() {
     };
     let hash = |command: &mut Command| {
         let output = command.output().expect("started");
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", error_of(&output));
         let result: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
         result["hash"].clone()
     };
@@ -81,30 +77,19 @@ fn installed_command_works_from_any_folder() {
     // Models of the checkout's cache are those of the installation.
     let cache = models::cache_of_all();
     let run = ["run", "lulesh", "--json"];
-    let expected = crate::json(&["run", "lulesh"])["hash"].clone();
+    let expected = crate::once(&["run", "lulesh"])["hash"].clone();
     let mut command = gyre(&run);
     assert_eq!(hash(command.env("GYRE_CACHE", &cache)), expected);
 
     // A C program, compiled and linked with what is installed.
-    let program = home.join("messages");
-    let library = prefix.join("lib");
-    let compiled = elsewhere(Path::new("cc"), &home)
-        .arg("-I")
-        .arg(prefix.join("include"))
-        .arg(root().join("programs/pami/tests/c/messages.c"))
-        .arg("-o")
-        .arg(&program)
-        .arg("-L")
-        .arg(&library)
-        .arg("-lpami")
-        .arg(format!("-Wl,-rpath,{}", library.display()))
-        .output()
-        .expect("a C compiler");
-    assert!(compiled.status.success(), "{}", said(&compiled));
+    let source = "programs/pami/tests/c/messages.c";
+    let program = pami::compile("installed-messages", source, |command| {
+        pami::with_pami(command, &prefix.join("include"), &prefix.join("lib"));
+    });
     let mut command = gyre(&["exec", "-n", "2", "--shape", "2", "--"]);
     let output = command.arg(&program).env("GYRE_CACHE", &cache).output();
     let output = output.expect("started");
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", error_of(&output));
     assert_eq!(output.stdout.split(|&byte| byte == b'\n').count(), 3);
     // Programs of MPI find the provider.
     let mut command = gyre(&[
@@ -117,10 +102,15 @@ fn installed_command_works_from_any_folder() {
         "echo $FI_PROVIDER_PATH",
     ]);
     let output = command.env("GYRE_CACHE", &cache).output().expect("started");
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let printed = printed_by(&output);
     let folder = prefix.join("lib/gyre/libfabric");
     let folder = folder.canonicalize().expect("installed");
-    assert_eq!(Path::new(printed.trim_end()), folder, "{}", said(&output));
+    assert_eq!(
+        Path::new(printed.trim_end()),
+        folder,
+        "{}",
+        error_of(&output)
+    );
 
     // Beside the command.
     for (file, words) in [
@@ -142,7 +132,7 @@ fn installed_command_works_from_any_folder() {
         fs::rename(missing, &aside).expect("installed");
         let output = gyre(&bench).output().expect("started");
         fs::rename(&aside, missing).expect("moved before");
-        let error = said(&output);
+        let error = error_of(&output);
         assert_eq!(output.status.code(), Some(2), "{error}");
         let named = missing.canonicalize().expect("installed");
         let named = format!("{} does not exist", named.display());
@@ -151,9 +141,9 @@ fn installed_command_works_from_any_folder() {
     let output = gyre(&bench).env_remove("HOME").output().expect("started");
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        said(&output).contains("GYRE_CACHE names one"),
+        error_of(&output).contains("GYRE_CACHE names one"),
         "{}",
-        said(&output)
+        error_of(&output)
     );
 }
 
@@ -169,6 +159,6 @@ fn installation_refuses_a_missing_build_and_a_relative_prefix() {
             .output()
             .expect("started");
         assert_eq!(output.status.code(), Some(2));
-        assert!(said(&output).contains(words), "{}", said(&output));
+        assert!(error_of(&output).contains(words), "{}", error_of(&output));
     }
 }

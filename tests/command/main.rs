@@ -40,10 +40,14 @@ mod programs {
     pub mod work_queue;
 }
 
+use std::fs::{self, File};
+use std::io::Seek as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
+use std::time::SystemTime;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Runs `gyre` with `arguments` in the project's folder.
 fn gyre(arguments: &[&str]) -> Output {
@@ -60,9 +64,38 @@ fn json(arguments: &[&str]) -> Value {
     assert!(
         output.status.success(),
         "{arguments:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
+        error_of(&output)
     );
     serde_json::from_slice(&output.stdout).expect("one JSON object")
+}
+
+/// Result of a command with `--json` that reads no file of a test: one run serves all tests that call it.
+fn once(arguments: &[&str]) -> Value {
+    // Tests are threads of a process, or with nextest processes of a run.
+    static RUN: LazyLock<String> = LazyLock::new(|| {
+        let own = || format!("{} {:?}", std::process::id(), SystemTime::now());
+        std::env::var("NEXTEST_RUN_ID").unwrap_or_else(|_| own())
+    });
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("results");
+    fs::create_dir_all(&folder).expect("the build's folder can be written");
+    let name: String = arguments
+        .concat()
+        .replace(|c: char| !c.is_alphanumeric(), "_");
+    let mut options = File::options();
+    let options = options.create(true).read(true).write(true).truncate(false);
+    let mut file = options.open(folder.join(name)).expect("can be written");
+    file.lock().expect("a lock");
+    let key = json!([*RUN, arguments]);
+    match serde_json::from_reader::<_, (Value, Value)>(&file) {
+        Ok((held, result)) if held == key => result,
+        _ => {
+            let result = json(arguments);
+            file.set_len(0).expect("can be written");
+            file.rewind().expect("can be read");
+            serde_json::to_writer(&file, &(key, &result)).expect("can be written");
+            result
+        }
+    }
 }
 
 /// The project's folder.
@@ -72,7 +105,28 @@ fn root() -> &'static Path {
 
 /// A file for one test, in the build's own folder.
 fn scratch(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+    // Tests that nextest runs at once are processes with slots of their own.
+    let slot = std::env::var("NEXTEST_TEST_GLOBAL_SLOT").unwrap_or_default();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(slot);
+    fs::create_dir_all(&folder).expect("the build's folder can be written");
+    folder.join(name)
+}
+
+/// Standard error of a command.
+fn error_of(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Standard output of a command.
+fn printed_by(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A metric that is a whole number.
+fn metric(result: &Value, name: &str) -> u64 {
+    let value = &result["metrics"][name];
+    let number = value.as_u64();
+    number.unwrap_or_else(|| panic!("metric {name} is {value}"))
 }
 
 fn text(path: &Path) -> &str {

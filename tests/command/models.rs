@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{gyre, json, root, text};
+use crate::{error_of, gyre, json, root, text};
 
 /// Arguments of a command that needs a small model: routers alone.
 const SMALL: [&str; 4] = ["bench", "hop-latency", "--json", "--model=quick"];
@@ -40,12 +40,8 @@ pub fn cache_of_all() -> PathBuf {
     cache.unwrap_or_else(|| root().join(".tools/models"))
 }
 
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 fn hash(output: &Output) -> Value {
-    assert!(output.status.success(), "{}", said(output));
+    assert!(output.status.success(), "{}", error_of(output));
     let result: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
     result["hash"].clone()
 }
@@ -124,7 +120,7 @@ fn x8_model_is_built_once_after_a_killed_build_or_damage() {
         .collect();
     let expected = hash(&outputs[0]);
     assert_eq!(hash(&outputs[1]), expected);
-    let texts = said(&outputs[0]) + &said(&outputs[1]);
+    let texts = error_of(&outputs[0]) + &error_of(&outputs[1]);
     let count = |what| texts.matches(what).count();
     let compiles = "gyre: compiling the model network3_quick";
     assert_eq!(count(compiles), 1, "{texts}");
@@ -136,7 +132,7 @@ fn x8_model_is_built_once_after_a_killed_build_or_damage() {
     // A third finds it, and says nothing.
     let again = command(&cache, &SMALL).output().expect("started");
     let silent = (expected.clone(), "");
-    assert_eq!((hash(&again), said(&again).as_str()), silent);
+    assert_eq!((hash(&again), error_of(&again).as_str()), silent);
 
     // Damaged, it is built anew.
     let entry = cache.join(names(&cache, "")[0].replace(".lock", ""));
@@ -147,7 +143,7 @@ fn x8_model_is_built_once_after_a_killed_build_or_damage() {
     fs::write(&library, bytes).expect("own file");
     let mended = command(&cache, &SMALL).output().expect("started");
     assert_eq!(hash(&mended), expected);
-    let error = said(&mended);
+    let error = error_of(&mended);
     assert!(error.contains("is damaged in the cache"), "{error}");
     assert!(is_clean());
 }
@@ -158,7 +154,7 @@ fn x8_cache_that_others_can_write_is_refused() {
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).expect("own folder");
     let output = command(&cache, &SMALL).output().expect("started");
     assert_eq!(output.status.code(), Some(1));
-    let text = said(&output);
+    let text = error_of(&output);
     let expected = format!("{}: has mode 0777", cache.display());
     assert!(
         text.contains(&expected) && text.contains("GYRE_CACHE"),
@@ -186,7 +182,7 @@ fn x8_missing_compiler_has_status_1_and_a_bad_variable_2() {
     ] {
         let output = command(&cache, &SMALL).env(variable, value).output();
         let output = output.expect("started");
-        let text = said(&output);
+        let text = error_of(&output);
         assert_eq!(output.status.code(), Some(status), "{text}");
         for word in words {
             assert!(text.contains(word), "no `{word}` in: {text}");
@@ -215,7 +211,7 @@ fn x8_copy_of_the_rtl_does_the_same_and_a_changed_one_its_own() {
     let same = tree("rtl-copy", "gyre.f", |text| text);
     let silent = (expected.clone(), "");
     let copied = run(Some(&same));
-    assert_eq!((hash(&copied), said(&copied).as_str()), silent);
+    assert_eq!((hash(&copied), error_of(&copied).as_str()), silent);
 
     // The other dateline channel for packets that cross no wrap link.
     let changed = tree(
@@ -224,7 +220,7 @@ fn x8_copy_of_the_rtl_does_the_same_and_a_changed_one_its_own() {
         with([("return ^{c, t};", "return ~^{c, t};")]),
     );
     let other = run(Some(&changed));
-    let error = said(&other);
+    let error = error_of(&other);
     assert!(
         error.contains("compiling the model network3_quick"),
         "{error}"
@@ -232,7 +228,7 @@ fn x8_copy_of_the_rtl_does_the_same_and_a_changed_one_its_own() {
     assert_ne!(hash(&other), expected);
     // The first again, from the cache.
     let again = run(None);
-    assert_eq!((hash(&again), said(&again).as_str()), silent);
+    assert_eq!((hash(&again), error_of(&again).as_str()), silent);
 
     // What the deadlock check follows are the functions of this tree, and not of that.
     let check = |tree: &Path| {
@@ -240,10 +236,10 @@ fn x8_copy_of_the_rtl_does_the_same_and_a_changed_one_its_own() {
         command(&cache, &shape).output().expect("started")
     };
     let free = check(&same);
-    assert!(free.status.success(), "{}", said(&free));
+    assert!(free.status.success(), "{}", error_of(&free));
     let refused = check(&changed);
     assert_eq!(refused.status.code(), Some(2));
-    let words = said(&refused);
+    let words = error_of(&refused);
     for word in ["routing functions", text(&changed), "dateline", "expected"] {
         assert!(words.contains(word), "no `{word}` in: {words}");
     }
@@ -254,7 +250,7 @@ fn refused(tree: &Path, arguments: &[&str], words: &[&str]) {
     let cache = crate::scratch("cache-of-the-refused");
     let output = command(&cache, arguments).arg("--rtl").arg(tree).output();
     let output = output.expect("started");
-    let error = said(&output);
+    let error = error_of(&output);
     assert_eq!(output.status.code(), Some(2), "{error}");
     for word in words.iter().chain(&[text(tree)]) {
         assert!(error.contains(word), "no `{word}` in: {error}");

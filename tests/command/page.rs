@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::timeline::written_alike;
-use crate::{gyre, json, scratch, text};
+use crate::{error_of, gyre, json, once, printed_by, scratch, text};
 
 /// Contents of a page: its head, and the columns of its first machine by name.
 struct Shown {
@@ -103,7 +103,7 @@ fn number<'a>(bytes: &mut impl Iterator<Item = &'a u8>) -> u64 {
 #[test]
 fn x2_x7_the_page_of_lulesh_says_what_the_run_counts() {
     let path = scratch("lulesh.html");
-    let plain = json(&["run", "lulesh"]);
+    let plain = once(&["run", "lulesh"]);
     let result = json(&["run", "lulesh", "--timeline", text(&path)]);
     assert_eq!(plain["hash"], result["hash"]);
     let shown = Shown::read(&path);
@@ -142,7 +142,7 @@ fn x7_the_page_of_a_bench_has_all_its_machines() {
     let path = scratch("bare.html");
     let output = gyre(&["bench", "hop-latency", "--timeline", text(&path)]);
     assert!(output.status.success());
-    let said = String::from_utf8_lossy(&output.stdout);
+    let said = printed_by(&output);
     assert!(said.contains("no driver ran"), "{said}");
     let shown = Shown::read(&path);
     assert_eq!(shown.head["title"], "bench hop-latency");
@@ -169,7 +169,7 @@ fn x7_the_page_of_a_run_that_stops_says_who_waits_for_whom() {
     let shown = Shown::read(&path);
     assert!(shown.head["figures"].is_null());
     let failure = &shown.head["failure"];
-    let error = String::from_utf8_lossy(&output.stderr);
+    let error = error_of(&output);
     assert!(
         error.contains(failure["text"].as_str().expect("an error").trim()),
         "{error}"

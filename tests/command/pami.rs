@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 // Has the library built.
 use pami as _;
 
-use crate::{gyre, root, scratch, text};
+use crate::{error_of, gyre, printed_by, root, scratch, text};
 
 /// The folder of `libpami.so`: that of this test, whose dependency it is.
 pub fn library() -> PathBuf {
@@ -17,34 +17,42 @@ pub fn library() -> PathBuf {
     folder
 }
 
-/// Compiles a program of `programs/pami/tests/c`.
-pub fn compiled(name: &str) -> PathBuf {
-    // Tests that run at once write programs of their own.
+/// Compiles a C program with more arguments, to a file of its own: tests that run at once write programs of their own.
+pub fn compile(name: &str, source: &str, more: impl FnOnce(&mut Command)) -> PathBuf {
     static PROGRAMS: AtomicUsize = AtomicUsize::new(0);
     let number = PROGRAMS.fetch_add(1, Ordering::Relaxed);
-    let program = scratch(&format!("pami-{name}-{number}"));
-    let library = library();
-    let output = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()))
-        .args(["-O1", "-Wall", "-Wextra", "-Werror", "-I"])
-        .arg(root().join("programs/pami/include"))
-        .arg("-o")
+    let program = scratch(&format!("{name}-{number}"));
+    let mut command = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()));
+    command
+        .args(["-O1", "-Wall", "-Wextra", "-Werror", "-o"])
         .arg(&program)
-        .arg(root().join(format!("programs/pami/tests/c/{name}.c")))
-        .arg("-L")
-        .arg(&library)
-        .arg("-lpami")
-        .arg(format!("-Wl,-rpath,{}", library.display()))
-        .output()
-        .expect("a C compiler");
-    let error = String::from_utf8_lossy(&output.stderr);
+        .arg(root().join(source));
+    more(&mut command);
+    let output = command.output().expect("a C compiler");
+    let error = error_of(&output);
     assert!(output.status.success(), "{name}: {error}");
     program
 }
 
+/// Arguments of a compiler for a program with `libpami.so`.
+pub fn with_pami(command: &mut Command, include: &Path, library: &Path) {
+    command.arg("-I").arg(include).arg("-L").arg(library);
+    let rpath = format!("-Wl,-rpath,{}", library.display());
+    command.args(["-lpami", &rpath]);
+}
+
+/// Compiles a program of `programs/pami/tests/c`.
+pub fn compiled(name: &str) -> PathBuf {
+    let source = format!("programs/pami/tests/c/{name}.c");
+    compile(&format!("pami-{name}"), &source, |command| {
+        with_pami(command, &root().join("programs/pami/include"), &library());
+    })
+}
+
 pub fn run(program: &Path, options: &[&str]) -> Output {
     let output = gyre(&[&["exec"], options, &["--", text(program)]].concat());
-    let error = String::from_utf8_lossy(&output.stderr);
-    let printed = String::from_utf8_lossy(&output.stdout);
+    let error = error_of(&output);
+    let printed = printed_by(&output);
     assert!(output.status.success(), "{options:?}: {printed}{error}");
     output
 }
@@ -54,29 +62,26 @@ pub fn run(program: &Path, options: &[&str]) -> Output {
 pub fn repeats(name: &str, machine: &[&str]) -> String {
     let program = compiled(name);
     let first = run(&program, machine);
-    let simulator: [&[&str]; 3] = [
-        &[],
-        &["--threads", "2", "--set", "window=1"],
-        &["--set", "skip_idle=false"],
+    let alike: [(usize, &[&str]); 5] = [
+        (1, &[]),
+        (15, &["--threads", "2", "--set", "window=1"]),
+        (16, &["--set", "skip_idle=false"]),
+        (17, &[]),
+        (40, &[]),
     ];
-    for options in simulator {
-        let again = run(&program, &[machine, options].concat());
-        assert_eq!(again, first, "{name} {options:?}");
-    }
-    for length in [1, 15, 16, 17, 40] {
+    for (length, options) in alike {
         let again = Command::new(env!("CARGO_BIN_EXE_gyre"))
             .current_dir(root())
             .arg("exec")
             .args(machine)
+            .args(options)
             .arg("--")
             .arg(&program)
             .env("GYRE_TEST", "x".repeat(length))
             .output()
             .expect("starts");
-        assert_eq!(
-            again, first,
-            "{name}: {length} more bytes in the environment"
-        );
+        let more = "more bytes in the environment";
+        assert_eq!(again, first, "{name} {options:?}: {length} {more}");
     }
     String::from_utf8(first.stdout).expect("text")
 }
@@ -101,28 +106,29 @@ fn x6_ep2_posted_work_locks_fences_and_several_contexts_of_c_programs() {
     run(&compiled("progress"), &["-n", "2", "--shape", "1"]);
 }
 
-#[test]
-fn x1_x6_ep3_one_sided_operations_of_c_programs_reach_other_processes() {
-    let printed = repeats("onesided", &["-n", "3", "--shape", "3"]);
+/// A program that repeats on three nodes, and runs with two tasks on each node and with one that is alone.
+fn repeats_anywhere(name: &str) {
+    let printed = repeats(name, &["-n", "3", "--shape", "3"]);
     assert_eq!(printed.lines().count(), 3);
     for machine in [["-n", "4", "--shape", "2"], ["-n", "1", "--shape", "1"]] {
-        run(&compiled("onesided"), &machine);
+        run(&compiled(name), &machine);
     }
 }
 
 #[test]
+fn x1_x6_ep3_one_sided_operations_of_c_programs_reach_other_processes() {
+    repeats_anywhere("onesided");
+}
+
+#[test]
 fn x1_x6_ep3_puts_and_gets_of_c_programs_have_a_layout_on_each_side() {
-    let printed = repeats("typed_rma", &["-n", "3", "--shape", "3"]);
-    assert_eq!(printed.lines().count(), 3);
-    for machine in [["-n", "4", "--shape", "2"], ["-n", "1", "--shape", "1"]] {
-        run(&compiled("typed_rma"), &machine);
-    }
+    repeats_anywhere("typed_rma");
 }
 
 #[test]
 fn x5_x6_transfers_of_c_programs_to_missing_memory_fail_alone() {
     let output = run(&compiled("nowhere"), &["-n", "2", "--shape", "2"]);
-    let printed = String::from_utf8_lossy(&output.stdout);
+    let printed = printed_by(&output);
     assert_eq!(printed, "task 1: nowhere\ntask 0: nowhere\n");
 }
 
@@ -132,7 +138,7 @@ fn x1_x6_clocks_and_sleeps_of_c_programs_are_simulated() {
     let program = compiled("time");
     let machine = ["-n", "2", "--shape", "2"];
     let output = run(&program, &machine);
-    let printed = String::from_utf8_lossy(&output.stdout);
+    let printed = printed_by(&output);
     let lines: Vec<&str> = printed.lines().collect();
     assert!(lines.len() == 2 && lines[0] == lines[1], "{printed}");
     assert_eq!(run(&program, &machine), output);
@@ -144,13 +150,13 @@ fn x6_computation_takes_the_stated_or_the_measured_time() {
     let machine = ["-n", "2", "--shape", "2"];
     let program = compiled("compute");
     let output = run(&program, &machine);
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "0\n0\n");
+    assert_eq!(printed_by(&output), "0\n0\n");
     let threads = [&machine[..], &["--threads", "2"]].concat();
     assert_eq!(run(&program, &threads), output);
 
     let microseconds = |factor: &str| -> Vec<u64> {
         let output = run(&program, &[&machine[..], &["--compute", factor]].concat());
-        let error = String::from_utf8_lossy(&output.stderr);
+        let error = error_of(&output);
         assert!(
             error.contains("measured on the host: the run does not repeat"),
             "{error}"
@@ -174,7 +180,7 @@ fn x6_computation_takes_the_stated_or_the_measured_time() {
 fn x6_the_machine_goes_on_without_a_spinning_c_program() {
     let program = compiled("spin");
     let output = run(&program, &["-n", "2", "--shape", "2", "--host-slice", "1"]);
-    let error = String::from_utf8_lossy(&output.stderr);
+    let error = error_of(&output);
     assert!(error.contains("the run does not repeat"), "{error}");
     let output = gyre(&[
         "exec",
@@ -188,7 +194,7 @@ fn x6_the_machine_goes_on_without_a_spinning_c_program() {
         text(&program),
     ]);
     assert_eq!(output.status.code(), Some(1));
-    let error = String::from_utf8_lossy(&output.stderr);
+    let error = error_of(&output);
     assert!(
         error.contains("task 1 program") && error.contains("did not end within 1 s"),
         "{error}"
@@ -205,7 +211,7 @@ fn x5_x6_what_c_programs_do_wrong_is_refused_in_words() {
 fn x5_x6_a_c_program_that_no_machine_started_is_told_so() {
     let output = Command::new(compiled("refusals")).output().expect("starts");
     assert_eq!(output.status.code(), Some(1));
-    let printed = String::from_utf8_lossy(&output.stdout);
+    let printed = printed_by(&output);
     assert!(printed.contains("gyre exec starts programs"), "{printed}");
 }
 
@@ -215,7 +221,7 @@ fn x5_x6_a_c_program_that_leaves_its_client_behind_is_named() {
     let program = compiled("leaves");
     let output = gyre(&["exec", "-n", "2", "--shape", "2", "--", text(&program)]);
     assert_eq!(output.status.code(), Some(1));
-    let error = String::from_utf8_lossy(&output.stderr);
+    let error = error_of(&output);
     let reason = "task 1 has ended and will not come to the barrier of the job";
     assert!(
         error.contains("task 0 program") && error.contains(reason),
@@ -233,7 +239,7 @@ fn x5_x6_a_c_program_that_leaves_its_client_behind_is_named() {
         "all",
     ]);
     assert_eq!(output.status.code(), Some(0));
-    let error = String::from_utf8_lossy(&output.stderr);
+    let error = error_of(&output);
     let said = "tasks that ended without destroying their clients: 0, 1";
     assert!(error.contains(said), "{error}");
 }

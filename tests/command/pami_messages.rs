@@ -1,6 +1,7 @@
 //! Headers of messages of C programs on `libpami.so`, and where its tasks are.
 
 use crate::pami::{compiled, repeats, run};
+use crate::printed_by;
 
 #[test]
 fn x6_ep4_headers_of_any_length_come_whole_and_in_order_to_c_programs() {
@@ -19,7 +20,7 @@ fn x6_c_programs_learn_the_torus_by_an_extension() {
         &compiled("torus"),
         &["-n", "6", "--shape", "2x3", "--mesh", "a"],
     );
-    let printed = String::from_utf8_lossy(&output.stdout);
+    let printed = printed_by(&output);
     assert_eq!(printed.lines().count(), 6, "{printed}");
     for line in printed.lines() {
         assert!(line.ends_with(": 2x3 01"), "{line}");

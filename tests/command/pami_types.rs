@@ -1,5 +1,6 @@
 //! Data types of C programs on `libpami.so`.
 
+use crate::error_of;
 use crate::pami::{compiled, repeats, run};
 
 #[test]
@@ -19,7 +20,7 @@ fn x6_ep4_typed_data_of_c_programs_is_combined_in_place() {
 fn x6_ep4_a_wrong_receive_of_c_programs_is_named() {
     let program = compiled("typed_messages");
     let output = run(&program, &["-n", "1", "--shape", "1"]);
-    let error = String::from_utf8_lossy(&output.stderr);
+    let error = error_of(&output);
     for words in [
         "a message of 8 bytes is dropped: 8 bytes of data from byte 4 on divide units of 8 bytes",
         "a message of 72000 bytes is dropped: Bxor is not an operation on type number 13",

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Output};
 
-use crate::{root, scratch, text};
+use crate::{error_of, printed_by, root, scratch, text};
 
 /// The client's end, and who the task is.
 const CLIENT: &str = r#"
@@ -58,10 +58,6 @@ fn exec(options: &[&str], program: &[&str]) -> Output {
         .expect("the command can be started")
 }
 
-fn error_of(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 fn fails(name: &str, program: &str, words: &[&str]) {
     let output = python(name, &["-n", "2", "--shape", "2x1"], program);
     assert_eq!(output.status.code(), Some(1), "{program}");
@@ -77,7 +73,7 @@ fn x6_tasks_exchange_values_at_start_up_and_the_run_repeats() {
     let run = |threads: &[&str]| python("pmi-exchange.py", &[&options, threads].concat(), EXCHANGE);
     let output = run(&[]);
     assert!(output.status.success(), "{}", error_of(&output));
-    let printed = String::from_utf8_lossy(&output.stdout);
+    let printed = printed_by(&output);
     for task in 0..5 {
         let begin = format!("[{task}] ");
         let lines: Vec<&str> = printed
@@ -174,7 +170,7 @@ fn x6_a_program_that_has_left_its_mailbox_is_heard_to_its_end() {
                    print(ask('cmd=finalize'))\n";
     let output = python("pmi-late.py", &["-n", "2", "--shape", "2x1"], program);
     assert!(output.status.success(), "{}", error_of(&output));
-    let printed = String::from_utf8_lossy(&output.stdout);
+    let printed = printed_by(&output);
     assert!(printed.len() > 400_000);
     for task in 0..2 {
         assert!(printed.contains(&format!("\n[{task}] cmd=finalize_ack")));
@@ -194,6 +190,6 @@ fn x6_programs_find_the_variables_of_mpi_in_their_environment() {
         program,
     );
     assert!(output.status.success(), "{}", error_of(&output));
-    let printed = String::from_utf8_lossy(&output.stdout);
+    let printed = printed_by(&output);
     assert_eq!(printed, "[0] 192\n[0] None\n[0] gyre\n[0] 1\n[0] ofi\n");
 }

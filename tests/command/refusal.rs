@@ -3,12 +3,12 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::{gyre, scratch, text};
+use crate::{error_of, gyre, scratch, text};
 
 /// Runs `gyre`; it must refuse with status 2 and name every word.
 fn refused(arguments: &[&str], words: &[&str]) {
     let output = gyre(arguments);
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let error = error_of(&output);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
     for word in words {
         assert!(
@@ -207,7 +207,7 @@ fn x5_output_that_nobody_takes_is_no_panic() {
         // A pipe whose reader has gone.
         drop(child.stdout.take());
         let output = child.wait_with_output().expect("the command ends");
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        let error = error_of(&output);
         assert!(!error.contains("panicked"), "{error}");
         (output.status.code(), error)
     };

@@ -9,7 +9,7 @@ use prost::Message as _;
 use serde_json::Value;
 
 use crate::program::all_to_all;
-use crate::{gyre, json, scratch, text};
+use crate::{error_of, gyre, json, once, printed_by, scratch, text};
 
 /// An event with its time in nanoseconds.
 type Timed = (u64, TrackEvent);
@@ -238,8 +238,11 @@ fn links_of(result: &Value) -> BTreeMap<String, u64> {
 
 /// A run with a timeline, which is the same as one without.
 fn recorded(arguments: &[&str], name: &str) -> (Value, Timeline) {
+    recorded_beside(&json(arguments), arguments, name)
+}
+
+fn recorded_beside(plain: &Value, arguments: &[&str], name: &str) -> (Value, Timeline) {
     let path = scratch(name);
-    let plain = json(arguments);
     let result = json(&[arguments, &["--timeline", text(&path)]].concat());
     assert_eq!(plain["hash"], result["hash"]);
     assert_eq!(plain["metrics"], result["metrics"]);
@@ -254,7 +257,9 @@ fn x2_x7_the_timeline_of_lulesh_says_what_the_run_counts() {
         // Most messages are fetched.
         ("fetched", &["run", "lulesh", "--set", "eager_limit=64"]),
     ] {
-        let (result, timeline) = recorded(arguments, &format!("{name}.perfetto-trace"));
+        let plain = once(arguments);
+        let name_of_file = format!("{name}.perfetto-trace");
+        let (result, timeline) = recorded_beside(&plain, arguments, &name_of_file);
         let metrics = &result["metrics"];
         assert_eq!(timeline.arrows.len(), 1383);
         assert_eq!(metrics["messages"], 1383);
@@ -379,7 +384,7 @@ fn x7_a_bench_without_driver_has_a_timeline_of_the_hardware() {
     let path = scratch("bare.perfetto-trace");
     let output = gyre(&["bench", "hop-latency", "--timeline", text(&path)]);
     assert!(output.status.success());
-    let shown = String::from_utf8_lossy(&output.stdout);
+    let shown = printed_by(&output);
     assert!(shown.contains("no driver ran"), "{shown}");
     let timeline = Timeline::read(&path);
     assert_eq!(timeline.arrows.len(), 0);
@@ -404,7 +409,7 @@ fn x5_x7_timelines_that_cannot_be_written_are_refused() {
         for command in [["run", "lulesh"], ["bench", "hop-latency"]] {
             let output = gyre(&[&command[..], &["--timeline", file]].concat());
             assert_eq!(output.status.code(), Some(2), "{file}");
-            let error = String::from_utf8_lossy(&output.stderr);
+            let error = error_of(&output);
             assert!(words.iter().all(|word| error.contains(word)), "{error}");
         }
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::{json, scratch, text};
+use crate::{json, metric, scratch, text};
 
 /// Longest message that is sent eagerly, in bytes.
 const EAGER: u64 = 4096;
@@ -16,13 +16,6 @@ fn program(name: &str, content: &str) -> PathBuf {
     let path = scratch(name);
     fs::write(&path, content).expect("the build's folder can be written");
     path
-}
-
-fn metric(result: &Value, name: &str) -> u64 {
-    let value = &result["metrics"][name];
-    value
-        .as_u64()
-        .unwrap_or_else(|| panic!("metric {name} is {value}"))
 }
 
 /// Rank 0 sends and then computes for 10 us; rank 1 posts its receive after 50 us.

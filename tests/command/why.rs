@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::program::{all_to_all, hot_spot, late_receive, ring, slow_rank};
 use crate::timeline::Timeline;
-use crate::{gyre, json, scratch, text};
+use crate::{error_of, gyre, json, printed_by, scratch, text};
 
 fn number(value: &Value) -> f64 {
     value
@@ -256,26 +256,27 @@ fn x7_every_wait_of_a_program_is_explained_on_any_machine() {
 
 #[test]
 fn x7_one_message_is_explained() {
-    let result = json(&["why", "lulesh", "--message", "700"]);
+    let path = all_to_all("why-one", 8);
+    let arguments = ["why", text(&path), "--shape", "2x2x2", "--message", "33"];
+    let result = json(&arguments);
     let messages = result["metrics"]["messages"].as_array().expect("messages");
     assert_eq!(messages.len(), 1);
-    assert_eq!(messages[0]["message"], 700);
-    let shown = gyre(&["why", "lulesh", "--message", "700"]);
-    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-    assert!(shown.contains("message 700 of"), "{shown}");
+    assert_eq!(messages[0]["message"], 33);
+    let shown = gyre(&arguments);
+    let shown = printed_by(&shown);
+    assert!(shown.contains("message 33 of"), "{shown}");
     assert!(shown.contains("reception"), "{shown}");
 }
 
 #[test]
 fn x5_x7_questions_without_an_answer_are_refused() {
+    let few = all_to_all("why-few", 8);
+    let few = text(&few);
     let silent = scratch("silent.goal");
     std::fs::write(&silent, "num_ranks 2\nrank 0 {\n}\nrank 1 {\n}\n").expect("a file");
     for (arguments, words) in [
-        (
-            &["lulesh", "--message", "0"][..],
-            ["--message", "1 to 1383"],
-        ),
-        (&["lulesh", "--message", "1384"], ["--message", "1 to 1383"]),
+        (&[few, "--message", "0"][..], ["--message", "1 to 64"]),
+        (&[few, "--message", "65"], ["--message", "1 to 64"]),
         (&["lulesh", "--message", "x"], ["--message", "whole number"]),
         (&["lulesh", "--trace", "x.vcd"], ["--trace", "gyre run"]),
         (
@@ -287,7 +288,7 @@ fn x5_x7_questions_without_an_answer_are_refused() {
     ] {
         let output = gyre(&[&["why"], arguments].concat());
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        let error = String::from_utf8_lossy(&output.stderr);
+        let error = error_of(&output);
         assert!(words.iter().all(|word| error.contains(word)), "{error}");
     }
 }
