@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # `make run` and `make test` do everything, from a fresh clone on. Needed: a Rust toolchain, a C++
 # compiler, make and Python 3.10 or newer; the rest goes into .tools/ and target/.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hello World: every task makes itself known to task 0, which prints who is there.
 //!
 //!     cargo run --release --example hello -- --shape 2x2x2

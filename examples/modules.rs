@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two modules in one program: matched messages as MPI has them, and calls of functions on other tasks as the runtime of
 //! a language has them. Each is a client of its own, with its own contexts and FIFOs, and neither knows of the other.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The norm of a vector: one task broadcasts it, every task adds up the squares of its part, and all add up those.
 //!
 //!     cargo run --release --example norm -- --shape 2x2x2 --set endpoints=3

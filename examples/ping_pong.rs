@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ping-pong: two tasks send a message to and fro, for many lengths.
 //!
 //!     cargo run --release --example ping_pong -- --shape 4x4x4 --set partner=63

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A work queue: task 0 has the work, all others ask it for some until there is none left.
 //!
 //!     cargo run --release --example work_queue -- --shape 2x2x2 --set numbers=20000

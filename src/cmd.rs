@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The subcommands, apart from `bench`.
 
 pub mod check;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Errors of commands, and the exit status of each.
 
 use gyre::error::RunError;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command line `gyre`: traces of parallel programs, programs as processes, benches, checks and the fuzzer.
 
 pub mod bench;

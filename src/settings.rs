@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Settings that several commands take.
 
 use gyre::settings::Setting;

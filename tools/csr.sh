@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # Generates everything that comes from the register description rtl/csr/gyre.rdl:
 #   rtl/csr/generated/        the register block of the node block
 #   firmware/layout/src/registers.rs   all registers and fields in Rust

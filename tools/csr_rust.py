@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Writes register addresses and fields of a SystemRDL description as Rust constants.
 
     tools/csr_rust.py FILE.rdl TOP OUTPUT.rs

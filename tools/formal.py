@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Proves properties of leaf cells (rtl/formal, tools/formal_cells.py) with yosys and an SMT solver.
 
     tools/formal.py [CELL...]            full proofs of all cells, or of those named

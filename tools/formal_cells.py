@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The cells that tools/formal.py proves, and the faults that it plants to see each proof refuted."""
 
 from dataclasses import dataclass

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Finds circles of imports between the source files of a crate.
 
     tools/import_circles.py              every crate of the workspace

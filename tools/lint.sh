@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # Lints the RTL with every Verilator warning on; each waiver with its reason is in
 # rtl/lint/waivers.vlt.
 #

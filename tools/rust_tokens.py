@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Tokens of Rust sources, in the detail that declarations and paths need."""
 
 import re

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Loaded into an X server that is not installed: what it runs by the shell out of /usr/bin, it runs out of XKB_BIN.
 #include <stdarg.h>
 #include <stdio.h>

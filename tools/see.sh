@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # Installs programs that open files of Gyre (Chromium, Perfetto, GTKWave) into .tools/, for `make test-see`; nothing goes into the
 # system. A program that is not available leaves its reason in .tools/see/NAME.missing, and its tests are skipped.
 #

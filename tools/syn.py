@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Elaborates the RTL in the synthesis front end (yosys with slang) and refuses constructs that are not hardware.
 
     tools/syn.py                         the node in 1, 3 and 5 dimensions and a small flat fabric

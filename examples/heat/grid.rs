@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The numbers: the grid, its blocks, a step of the solver, and the serial solver that checks it.
 
 use std::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Heat in a box: the heat equation on a three-dimensional grid, a block of which lives in every task.
 //!
 //!     cargo run --release --example heat -- --shape 2x2x2 --set grid=24x16x16

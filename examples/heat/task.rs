@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The messages: what each task does to have its neighbours' borders as its halo.
 //!
 //! A task grants its neighbours a memory region with a place for every face of its halo. In every step it

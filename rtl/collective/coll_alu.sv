@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Arithmetic of the collective network (HW-5): of up to three flits, one of each contributor to a packet, the
 // flit ((a op b) op c), absent operands skipped. Header flits are those of the first operand that is present, unchanged.
 // One flit a cycle, out after exactly CollAluLatency cycles; nothing stalls it. With no flit under way no

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Eight bytes of the collective ALU (HW-5): a op b, or a alone, after CollLaneLatency cycles, one a cycle.
 // 32-bit elements are two side by side. No register changes in an empty lane.
 module coll_alu_lane

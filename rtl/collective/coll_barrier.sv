@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Barriers of a node (HW-5): one-cycle pulses on the barrier wires of the tree, bit r = barrier route r. When
 // every input of a route has arrived (children in the route, this node if it is a member), a pulse goes on to
 // the parent; the root of the route releases all at once, with pulses to the children and, at members, `done_o`. A

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Packets on their way down the tree, one at a time: from the parent, or turned around at this
 // node, the root of their route. They go to the children in the route and to this node in lock-step. Packets
 // from the parent are moved here; packets that turn around are moved by coll_up, and this module grants the outputs.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Packets of the collective network for this node: a FIFO a class, valid/ready. A packet is started only when
 // its class has room for the longest one; room is taken when a flit leaves its input (`take_i`), cycles before
 // it is pushed.

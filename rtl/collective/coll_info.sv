@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Packet information that selection needs, for the queues of one input: decoded on arrival, kept in order
 // for each class route, that of the packets at the front in registers. A packet leaves when it is started, long before its
 // last flit, so that the next one can be chosen meanwhile.

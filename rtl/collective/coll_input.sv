@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Flits of one input of the collective network: a link of the tree, or this node's injection. A queue a class
 // route, all in one memory; packet information of the front of each queue is in registers.
 //

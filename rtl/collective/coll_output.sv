@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // One tree link as an output: room at the other end for each class route, and discarding of packets while the
 // link is down. A packet is started only when there is room for the longest one, so that it never waits on its
 // way; room is taken when a flit leaves its input (`take_i`), cycles before it reaches the link (`valid_i`).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // One port of the collective network: link unit, buffers of incoming flits, room for outgoing flits and their
 // fate.
 module coll_port

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Chooses the next packets of the up engine: of all class routes that can proceed, in turn, the packets to
 // be combined, or one packet alone, which is a broadcast or is to be discarded. A packet that combines waits
 // until each contributing input of its route has one; nothing is chosen before all its outputs have room.

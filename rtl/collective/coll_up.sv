@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Packets on their way up the tree, one at a time, from this node and its children. A chosen packet
 // takes a flit of each of its inputs a cycle through the arithmetic; the result goes to the parent or, at
 // the route's root, turns around into the way down. Header and length come from the first input (this node

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Sum of two IEEE 754 binary64 numbers (HW-5): rounded to nearest, ties to even, with subnormal numbers
 // and infinities; a sum that is not a number is CanonicalNan. One sum a cycle, after CollLaneLatency cycles.
 module fp64_add

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Collective network of one node (HW-5): three links of a binary tree, combination on the way up, distribution
 // on the way down, and barriers beside them. Tree port 0 leads to the parent, 1 and 2 to the children. Each of
 // the 16 class routes is a virtual channel of every link, so that no route waits for another; `cfg_i` says which

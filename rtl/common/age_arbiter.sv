@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Arbiter by age over a request bit vector: grants the oldest requester, whose birth lies longest before `now_i`, modulo
 // the range of the stamps; round robin among equals. A network that serves the oldest first treats all sources
 // alike, however far away they are. The grant is one-hot and combinational; nothing changes while nothing is granted.

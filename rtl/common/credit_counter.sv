@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Credits of one virtual channel: flits of free space at the receiver. `init_i` loads the full count.
 module credit_counter #(
     parameter int unsigned Max = 64,

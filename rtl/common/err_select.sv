@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Hands on the errors of one unit, source 0 first. A source holds its error until it is taken; a register
 // acknowledges it, so that the next step of a unit depends on no other unit's errors.
 module err_select

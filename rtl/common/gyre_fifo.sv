@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // First-in first-out buffer with a register-array memory and fall-through-free read: an entry that is pushed in
 // one cycle can be popped in the next. Depth is any number >= 1; `level_o` counts the entries.
 module gyre_fifo #(

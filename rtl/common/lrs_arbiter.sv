@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Least-recently-served arbiter over a request bit vector: grants the requester whose last grant is
 // the longest ago. Unlike a round-robin pointer it stays fair when different groups of requesters take turns
 // (a pointer moved by one group can pass over the same member of another every time). The grant is one-hot

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Answer to a register access, one cycle after it.
 module reg_answer (
     input  logic        clk_i,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Round-robin arbiter over a request bit vector. The grant is one-hot and combinational; priority moves
 // past the winner only when `advance_i` takes the grant, so nothing changes while nothing is granted.
 module rr_arbiter #(

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Two AXI4-Lite slaves, the host's and that of JTAG or an embedded controller, onto one register bus.
 // One access at a time; the slaves take turns, and a slave's write goes before its read. An access that is
 // partial (strobes), unaligned, or refused by the register bus answers SLVERR; a refused read returns 0.

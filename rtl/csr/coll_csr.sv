@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Registers of the collective network (HW-5): class routes, barrier routes, arrival at barriers, tree links.
 // Reads of BARRIER_ENTER and writes of LINK_STATUS are refused.
 module coll_csr

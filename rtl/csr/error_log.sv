@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Error register: keeps the first error since software re-armed it, and counts all of them (X-5).
 // Errors of one cycle count each; the source with the lowest number is the one recorded.
 module error_log

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Registers of a node: decodes the register bus into the generated block (gyre_csr), wake-up unit, collective
 // network, refused packets, performance counters and the group pages of the DMA engine; error log and interrupts.
 // An access to a group page waits while the DMA engine is being reset, and is refused where that reset is stuck.

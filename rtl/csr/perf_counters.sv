@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Performance counters: flits of each link by kind of virtual channel (deterministic request and response by dateline,
 // priority, system, dynamic request and response), stalls of each link, flits of each tree link,
 // packets sent and received by kind. Ports that the node lacks have no address.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Packets that the receive side of the DMA engine has refused, until software takes them (X-5): the effect of the put or
 // message is lost, and only this node knows. An entry has the software words first to last:
 // a refusal joins the entry of its source and kind (and FIFO, except for puts) whose last word is its own or the one

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Wake-up unit: for each group a mask over the events of the node, and a cause that records which of
 // them came. Software sets the mask, looks for work, and then sleeps until wake_o of its group.
 // An event that comes while its cause is cleared stays.

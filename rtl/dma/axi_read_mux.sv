@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Joins the read clients of the DMA engine onto the AXI masters (HW-1): path p on master p % NAxi with id p,
 // descriptor fetch with id NPath and the counter unit with id NPath+1 on master 0. Round robin a master; the
 // address channel is registered. Clients have space for the data that they request, so read data is always taken and

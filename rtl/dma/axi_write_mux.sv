@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // One AXI write master for several writers. A writer that is granted its address promises a whole burst that
 // it can send at once; data follows in the order of the addresses, without gaps, at one beat a cycle.
 module axi_write_mux

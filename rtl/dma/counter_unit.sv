@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Byte counters in memory: 8 B little-endian, lowered by the payload bytes of puts (HW-1), by one for a put
 // without payload. One entry for each counter in work merges the decrements that arrive meanwhile, so a
 // counter is read, lowered and written back by one entry at a time; different counters overlap. `zero_o`

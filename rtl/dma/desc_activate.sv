@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Activation of descriptors (HW-1): takes the prefetched descriptor of a FIFO whose previous one has issued
 // its last packet, checks it, and loads it into the FIFO's context with its header template.
 //

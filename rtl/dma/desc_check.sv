@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Checks of one descriptor (HW-1): a pure function of the descriptor, its FIFO and its source slot. Gives
 // the first reason to refuse it, or the path it takes and the byte address of its payload.
 //

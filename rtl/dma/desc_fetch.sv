@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Descriptor fetch: reads the next descriptor of every injection FIFO that has work, one prefetched a FIFO,
 // and keeps it until it is activated. Reads are single beats of 64 B, answered in order.
 module desc_fetch

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Receive side of the DMA engine (HW-1): one reception path per ejection path of the network, one for the
 // loop-back and one for the collective network, one for class priority and one for class system,
 // a shared resolver, the reception FIFOs, the commit queue, the counter unit,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Transmit side of the DMA engine (HW-1): injection FIFOs, descriptor fetch and activation, packets, and one
 // transmit path a link, one for the node itself (path 2*NDim) and one for the collective network (path 2*NDim+1).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Control packets of ordered-dynamic flows (HW-4): report to sources the progress of their flows, one flow at a time in
 // turn, as header-only packets of the response class on the fixed route. The content of a packet is fixed when it leaves,
 // so it covers packets released while it waits.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Completion of puts of ordered-dynamic flows (HW-4): their payload went to memory by the path on which they arrived; the
 // remaining step, to lower a byte counter, is kept in their slot and done in turn, another counter once the one before is
 // in memory.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Target side of ordered-dynamic flows (HW-4): packets of a flow arrive by any link in any order and proceed in the order of
 // their sequence numbers. Requests are kept whole in their reserved slots (flow_store) and go on to the reception
 // FIFOs as if they had come by one path; of puts only the completion is kept (flow_complete). The source is told of

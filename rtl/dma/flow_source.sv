@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Source side of ordered-dynamic flows (HW-4): registers, and the window of each flow. A flow leads to one other node
 // for packets of one class; each gets the next sequence number when it is issued, and at most `Window` are between
 // issue and release at the target, which reports its progress by control packets.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Request packets of ordered-dynamic flows (HW-4): takes them from the reception paths of links, each into its slot, and
 // forwards those whose turn has come as whole packets, one flit a cycle each way for all paths and flows together.
 // Taking a packet waits for nothing but other packets' flits. Released packets no longer name their flow, nor

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Target side of ordered-dynamic flows (HW-4): registers, and the slots of each flow. A flow comes from one other node
 // with packets of one class, and has `Window` slots, by sequence number, as many as the source's limit of packets under way, so
 // a packet never waits for a slot. A slot is claimed by a packet's header and full when the packet may go on; it is released

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // DMA engine of a node (HW-1): transmit side, receive side, base slots and the path from the node to itself.
 // Path p < 2*NDim belongs to link p, the next to the node itself, the last to the collective network (HW-5); packets of
 // class priority and of class system are received by one path each, from all links.

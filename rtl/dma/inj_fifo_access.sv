@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Register access to the injection FIFOs of one group (HW-1): a request is registered, then checked against
 // the state of its FIFO and answered.
 //

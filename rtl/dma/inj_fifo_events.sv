@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Events of the injection FIFOs for the rest of the node (HW-1), registered: descriptors completed, errors with
 // the FIFO and the address of the descriptor at fault, and moves of remote-get rings.
 module inj_fifo_events

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Registers and state of the injection FIFOs of one group (HW-1), with the hooks of everything that moves
 // their pointers: software (TAIL), descriptor fetch, completion, and remote gets from the receive side.
 //

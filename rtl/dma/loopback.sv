@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Local path of a node (HW-1): a packet injected on it is ejected on it. One FIFO a class, with credits on the
 // injection side and valid/ready on the ejection side, like a path through the network.
 module loopback

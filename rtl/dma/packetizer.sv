@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Contexts of the active descriptors, one an injection FIFO, and their packets (HW-1): one packet a cycle at
 // most, round robin over paths and, inside a path, system before priority before the others, then least recently served
 // over its FIFOs, a packet a turn. A

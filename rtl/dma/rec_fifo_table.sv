@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Reception FIFOs of a group page (HW-1): registers, ring state, and one look-up a cycle for the resolver.
 // FIFO f at f*0x40: BASE (4 KiB aligned), SIZE (bytes, power of two, 4 KiB..1 MiB), HEAD (software, free-running
 // bytes), TAIL (committed bytes), CTRL {[0] enable, [7:4] owner}, STATUS {[0] not empty, [1] a packet waited

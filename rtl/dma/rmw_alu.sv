@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Effect of one read-modify-write on an 8 B word of memory (HW-1): the word with the operation applied, the
 // bytes of it to write, and the operand before. A pure function; counter_unit asserts its inputs.
 module rmw_alu

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Read-modify-writes of other nodes on this node's memory (HW-1), without software here: takes request packets
 // from the receive paths, checks them, has the counter unit carry them out, and answers each by a packet of
 // the response class that brings the old value and moves the requester's byte counter.

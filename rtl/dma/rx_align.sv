@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Shifts a stream of flits up by 0..FlitBytes-1 bytes: each output granule holds the bytes left over from the
 // flit before and the first bytes of this one.
 module rx_align #(

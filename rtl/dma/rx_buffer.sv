@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Packet buffers of one path: rows of 64 B in banks of one flit, written a flit (or a header) at a time and
 // read a row at a time. `swap_i` reads the row that starts 32 B earlier: memory-FIFO packets are stored
 // from the start of a row and may have to land in the middle of one.

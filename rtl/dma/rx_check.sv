@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Checks a received header by itself, before any look-up: the first failing rule gives the reason.
 //   ErrPktDest      destination is another node, and the packet is no copy left on its way
 //   ErrPktKind      kind not served on this path, or in the wrong class

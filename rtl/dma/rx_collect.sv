@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Stores packets of one path, one at a time, in packet buffers: responses first, placed for their address, then
 // requests from the start of a row. A damaged or refused packet is drained to its tail, reported and dropped.
 //

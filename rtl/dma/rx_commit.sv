@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Commit queue of the receive side: packets that own ring space, in the order in which they got it. The
 // oldest leaves when its payload is in memory, one a cycle, and moves the tail of its ring, so a tail never
 // passes a packet that is not there (visibility order, HW-1).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Takes the packets of one class of one path apart: the header into a register, payload flits into a short
 // FIFO. The header of the next packet can thus be collected, and its place looked up, while the payload of
 // this one is still being stored.

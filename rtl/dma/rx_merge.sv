@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Joins sources of whole packets into one stream, without gaps between the flits of a packet; sources with a packet
 // take turns. Names the source of the flit; the user forwards it.
 module rx_merge #(

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Holds a read-modify-write of one path back until the packets that the path took before it are in memory
 // (HW-1): counts packets on their way, and how many of them were there when the request came to the front.
 module rx_order #(

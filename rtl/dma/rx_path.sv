@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Reception path: packets from one ejection path of a network (or the loop-back) to memory (HW-1).
 //   rx_header x2 -> rx_response (puts: place first) -> rx_collect -> rx_buffer -> rx_write -> rx_retire
 //                                          requests: -> rx_pending (place after collection)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Collected requests of one path that wait for ring space, in order. The oldest asks the resolver; refused for
 // lack of space it waits, without any activity, until a ring has moved. Responses pass by meanwhile.
 // A read-modify-write asks its own unit, which takes it out of its buffer at once.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Responses of one path up to their place in memory: takes the header, asks the resolver, and offers the
 // packet to the collector. A bad header goes on with its reason, so that its flits are drained; a put of a flow (HW-4)
 // requests its place there all the same.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Writes of one path on their way: packets in issue order, each with one or two bursts. Responses of one id
 // come back in order; the oldest packet retires when all its responses are there: a request is reported to the
 // commit queue, a put lowers its byte counter by its payload bytes, or by one if it has none; a put of a flow (HW-4)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Writes collected packets to memory: one burst each, two when the packet crosses a 4 KiB boundary (the end of
 // a ring is one). Addresses are issued ahead of the data; the data of a packet leaves without gaps, row by row
 // in the order of the addresses. Descriptors of a remote get are stamped on the way with their mark and

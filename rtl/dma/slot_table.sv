@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Base slots of a group page (HW-1): registers, and three combinational look-ups by number: source slots
 // of the transmit side, target and counter slots of the receive side. A number that does not exist reads
 // as an invalid slot. Slot s at s*0x20: +0x00 BASE (byte address), +0x08 LIMIT (bytes), +0x10 CTRL {[0] valid,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // One transmit path (HW-1): takes packet commands, reads their payload, and sends header and payload as
 // flits, one a cycle, once the whole payload of a packet is here. Keeps the credits of the injection buffers
 // of its pools (a class, or on the path of the collective network a class route): a command comes only when its

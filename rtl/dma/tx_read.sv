@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Payload reads of one transmit path (HW-1): one burst a packet, two at a 4 KiB boundary, started only with
 // space for the largest packet's beats at hand. Reports in order which packets are here whole, and whether
 // a read of theirs failed; the beats themselves go to tx_realign.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Data path of one transmit path: beats of 64 B in, flits out. Keeps the beats read from memory, shifts the
 // payload of a packet from its byte offset in the first beat to the start of a flit, and fills the last flits
 // with zero. Control is tx_path's: a packet is header flits, then payload flits, one a cycle; `load_i` comes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // A whole machine as one design: N nodes and their links. Node n has coordinates with dimension 0 running
 // fastest; its registers are configured from outside as with a single node. Port 2d of a node
 // reaches port 2d+1 of its neighbour in + of dimension d. A dimension of size 1 has no links, a line

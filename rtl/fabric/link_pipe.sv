@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Wires of one direction of a link: a word in the sender's output register reaches the receiver's input
 // register Latency cycles later, so Latency - 1 registers lie between.
 module link_pipe #(

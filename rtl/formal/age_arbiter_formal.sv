@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // age_arbiter: one grant, to a requester, and none that asks is older; equals are served in turn.
 module age_arbiter_formal #(
     parameter int unsigned N = 3,

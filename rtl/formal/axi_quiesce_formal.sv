@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // axi_quiesce: the gate breaks no AXI rule, whenever it closes: an offer stays, a write burst of which one
 // channel started gets the other, nothing starts while it is closed, and quiet is said exactly when nothing is under way.
 // The master offers no write data ahead of its address. Both clocks run.

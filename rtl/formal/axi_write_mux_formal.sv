@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // axi_write_mux: data follows in the order of the addresses, each burst whole and of the writer of its address, and
 // a waiting request does not change.
 module axi_write_mux_formal

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // axil_arbiter: whatever two AXI4-Lite masters and the register bus do, an answer holds until it is taken, an access on
 // the register bus is one that a master asked for and holds until its answer, each is answered once, and a slave waits
 // for one access of the other at most.

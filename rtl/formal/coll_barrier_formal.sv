@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // coll_barrier: on one route whose links stay up, a barrier is passed on or released only when every input has arrived,
 // once for each round, and never while this node or a child is missing; pulses of words that failed their parity count for
 // nothing, whatever wire was turned over.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // counter_unit: every decrement lowers its counter in memory by its bytes once, however decrements of several ports meet
 // in an entry, and a counter that reaches zero is reported. Memory is two counters; reads and writes take any time.
 module counter_unit_formal

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // credit_counter: credits here and credits given out are always as many as the receiver has slots.
 module credit_counter_formal #(
     parameter int unsigned Max = 5,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // err_select: an error that a source holds is handed on once, whole, and the source hears of it in the next cycle.
 module err_select_formal
   import gyre_pkg::*;

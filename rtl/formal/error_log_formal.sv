@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // error_log: the register keeps the first error since it was armed, and all errors are counted up to the top.
 module error_log_formal
   import gyre_pkg::*;

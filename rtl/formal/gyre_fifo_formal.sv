@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // gyre_fifo: entries come out unchanged and in order. One push, chosen freely, is followed through the FIFO by the
 // number of entries ahead of it.
 module gyre_fifo_formal #(

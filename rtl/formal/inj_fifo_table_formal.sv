@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // inj_fifo_table: the pointers of an injection FIFO stay in order and in its ring, whatever software writes, and a
 // descriptor that can be fetched is announced. The neighbours behave: a fetched descriptor was announced and completes once,
 // and one that halts its FIFO does not complete; remote gets allocate free space, and commit it.

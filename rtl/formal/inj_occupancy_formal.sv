@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // inj_occupancy: empty is said exactly when no injection buffer holds a flit.
 module inj_occupancy_formal #(
     parameter int unsigned P = 2,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // inject_buffer: flits of a queue come out unchanged and in order, with the route of its packet in front.
 module inject_buffer_formal
   import gyre_pkg::*;

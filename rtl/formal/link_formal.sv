@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // link_tx and link_rx with wires between them: flits and credits arrive as they were sent, in order; a flit of which one
 // wire was turned over is never passed on as good, and of a word of which one wire of the side band was, nothing is taken.
 // Sequence number and CRC restart at both ends at once. Data is four

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // link_unit: two ends of one link, enabled and disabled at any time, with buffers that take any time to drain and wires that
 // damage nothing: no flit ever fails its check, and every flit passed on was sent since the last handshake. Flits
 // carry one bit.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // lrs_arbiter: one grant, to a requester, and while one waits, in whatever pattern it asks, no other is served twice.
 module lrs_arbiter_formal #(
     parameter int unsigned N = 4

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // rec_fifo_table: whatever software writes, a ring never holds more than its size between HEAD and the allocated end, HEAD
 // does not pass TAIL, TAIL moves as packets are committed in order, and a FIFO restarts only with nothing under way.
 module rec_fifo_table_formal

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // refusal_log: a refusal is in an entry of its source and kind, as its last word, until software that has read it takes it,
 // or it is counted as lost; one that comes while its entry is taken is kept.
 module refusal_log_formal

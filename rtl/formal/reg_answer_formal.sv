@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // reg_answer: each access is answered once, in the next cycle, with its error and data.
 module reg_answer_formal (
     input logic       clk_i,

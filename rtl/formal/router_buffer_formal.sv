@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // router_buffer: flits of a virtual channel come out unchanged and in order, with the route of its packet, however
 // the slots of the shared memory are used; slots are neither lost nor used twice. Two channels are in use, and one flit,
 // chosen freely, is followed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // router_credits: an output that sends only with reported room never overruns the buffer of the next input:
 // room here, flits there and room that open packets claimed are always the whole buffer. Credits are of flits that are
 // there; packets of dynamic channels are no longer than the longest.

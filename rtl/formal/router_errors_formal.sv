@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // router_errors: each error that a source holds is reported once, whole, and waits for no other source twice.
 module router_errors_formal
   import gyre_pkg::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // rr_arbiter: one grant, to a requester, and every requester that stays is served before any other is served twice.
 module rr_arbiter_formal #(
     parameter int unsigned N = 5

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // rx_merge: packets of several sources come whole and unmixed, and a source waits for one packet of each other at most.
 module rx_merge_formal #(
     parameter int unsigned N = 3

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // rx_order: a request is let go when, and only when, all packets that went ahead of it are in memory.
 module rx_order_formal #(
     parameter int unsigned Max = 5

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // rx_pending: requests of a path are answered in order, each once: written, refused and reported, or taken as a
 // read-modify-write; one that is blocked asks again after every move of a ring. An answer comes one cycle after its grant.
 module rx_pending_formal

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // slot_table: every look-up gives the last written value of a slot; a slot that does not exist is not
 // valid; an access to it, to the word that a slot lacks, or with bits that a register lacks changes nothing and answers an
 // error.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // soft_reset: DMA engine and network are reset only when nothing new may start, for HoldCycles at least, once a request, and
 // with no master in the middle of a transaction: quiet, or after Limit cycles with answers missing alone. Then that master
 // starts nothing, and late answers are kept from the engine, until it is quiet. A reset ends within a bound unless memory

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // wakeup_unit: an event that the mask of a group lets through wakes that group until software clears its cause; none is
 // lost, also in the cycle of the clearing, and a group wakes for nothing else.
 module wakeup_unit_formal (

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // One step of the running CRC-32 of a link (IEEE 802.3 polynomial, reflected, seed all ones, no final
 // inversion) over a flit: its data, bit 0 first, then the byte {0, vc[3], err, tail, head, vc[2:0]}.
 // `check_o` is the check of the link word: the four bytes of the new CRC folded into one by exclusive

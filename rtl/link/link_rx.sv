@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Receiving half of a link: input register, then in the next cycle sequence number and CRC check. A flit
 // counts only when the other end says Up and this end is in Ack or Up; a flit that fails the check, or
 // that arrives while the link is down here, is not passed on. A word with wrong parity is ignored:

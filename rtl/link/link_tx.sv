@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Sending half of a link: adds sequence number and CRC to the flit chosen by the router and holds the
 // link's output register. A quiet link sends its state, its parity and zeros; the data wires hold.
 module link_tx

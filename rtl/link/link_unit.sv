@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // One port's link: initialisation handshake, sending and receiving halves, faults.
 //
 // States, sent in every link word: Reset (disabled or in reset) -> Init -> Ack -> Up. Init lasts at

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Gate on the handshakes of one AXI4 master. With stop_i no new burst starts; bursts that have started
 // or were offered complete. quiet_o: nothing is under way. settled_o: only answers are missing, since memory has taken
 // every offer; the master may then be reset if later answers are kept from it.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // A Gyre node: DMA engine, network (router and links), collective network and registers. The unit that is
 // Verilated and that a fabric consists of. Every output is a function of registers.
 module gyre_node

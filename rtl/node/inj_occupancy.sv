@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Counts the flits in the injection buffers of a network: sent into them minus credits returned.
 module inj_occupancy #(
     parameter int unsigned P = 6,            // paths

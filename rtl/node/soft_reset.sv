@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Reset of DMA engine and network by software, without leaving half a memory transaction behind: first
 // no new transaction starts, then transactions under way end, then the reset is held for HoldCycles.
 // Bounded: after Limit cycles the answers that memory still owes are given up and the reset proceeds. `late_o` marks

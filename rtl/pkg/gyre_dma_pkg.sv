@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Types that the parts of the DMA engine share (HW-1): base slots, AXI channels, and the words exchanged
 // between the receive side, which takes remote-get packets, and the transmit side, which owns the rings.
 package gyre_dma_pkg;

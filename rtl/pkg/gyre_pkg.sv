@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Packet, descriptor and link types of a Gyre node, and the routing functions that the router and
 // the DMA engine share (HW-1, HW-3). Every multi-byte field is little-endian: bit 0 of a struct is
 // bit 0 of byte 0. `gyre-layout` holds the same layout for software; a test compares every field.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Gives a test the position of each field of the packed structs of gyre_pkg, so that the tables of the
 // crate gyre-layout can be compared with them. Not part of the node.
 module layout_probe

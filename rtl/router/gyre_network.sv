@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Network of one node: a link unit a port and the torus router between links, injection and ejection paths
 // (HW-3). Virtual-channel router with credits: deterministic channels {class, dateline}, where packets go by their
 // fixed routes as wormholes, and dynamic channels {1, class, lane}, where dynamic packets go by any shortest way

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Flit buffer of an injection path: a queue a class, all in one memory, one flit in and one out a cycle. The route
 // of a packet is computed when its head is written; that of the packet at the front of each queue is in registers,
 // so that arbitration does not wait for the memory.

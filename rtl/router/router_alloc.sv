@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Second half of the separable allocation by age: each input (and injection buffer) offers one flit
 // that can move, each output picks one of its requesters: class priority or system first, then the one served last
 // if it continues its packet, so that packets are not drawn out; else the oldest. Requester p of

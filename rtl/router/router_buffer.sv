@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Flit buffer of a link input: the queues of all virtual channels in one memory, as linked lists (a dynamically
 // allocated multi-queue). One flit in and one out a cycle; a flit that comes while another leaves takes its slot,
 // else one from the list of free slots. The route of a packet is computed when its head is written; that of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Free room in the buffer of the next input, kept at this end of the link: flits of each virtual channel there,
 // and the shared part that is neither used nor claimed. A deterministic channel of request or response first fills its
 // reserve, then uses the shared part flit by flit; channels of priority and system keep to their reserve. Room for one

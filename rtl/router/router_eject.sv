@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Ejection buffers of one link input: packets for this node, one FIFO a class, valid/ready. A packet holds
 // its FIFO from head to tail, since all virtual channels of a class end here.
 module router_eject

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Error reports of the network, one a cycle. A source holds its report until `take_o` is its turn, round robin.
 module router_errors
   import gyre_pkg::*;

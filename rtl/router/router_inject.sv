@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Injection buffer of one path: a queue a class for packets that leave by output `PortId` only, system packets
 // first, then priority. A request or response starts only while the next input has plenty of room, so that sources
 // leave room to packets in transit and the network does not clog. After `Patience` cycles it takes any

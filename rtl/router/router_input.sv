@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // One link input: its flit buffer and the choice of the virtual channel to serve. A virtual channel requests only
 // when its flit can move in this cycle, so one that is blocked never stands in the way of another; system packets
 // go first, then priority; then the packet that moved last goes on if it can, so that packets leave the buffer whole.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // One output: holder of each virtual channel, room for it in the buffer of the next input (router_credits),
 // and the crossbar column. The flit goes to link_tx, whose register is the output register.
 //

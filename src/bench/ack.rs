@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre bench ack`: acknowledgement packets and completion latency with and without the acknowledgement
 //! dispatcher (AK-6).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre bench affinity`: what collectives of software threads gain by knowing where these run (AF-6).
 //!
 //! Every hardware thread of every node carries a software thread; of several nodes, a leader each enters the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre bench allreduce`: sums of doubles over all nodes, by size and algorithm (EP-13, HW-5, HW-7).
 //!
 //! One task a node, or `tasks`. Every algorithm of the geometry's list runs at every size up to 64 KiB; at longer ones the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre bench alltoall`: a block of every task for every other (EP-13).
 //!
 //! One task a node. Every algorithm of the geometry's list that is valid runs, or the one given. The time runs from

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre bench bandwidth`: payload share of a link under long messages that the driver moves (EP-4, CT-4).
 //!
 //! One task moves messages to its neighbour by rendezvous and by rput, and from it by rget. It keeps a window

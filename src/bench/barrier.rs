@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre bench barrier`: a barrier over all nodes on the tree of the collective network, and by software (HW-5,
 //! HW-7).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre bench class-latency`: what the classes above request are worth (HW-3, HW-4): latency of short messages of each
 //! class from random nodes to random nodes, through DMA engines and links that long requests keep busy.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Dispatch callbacks that benches have in common.
 
 use std::sync::Arc;

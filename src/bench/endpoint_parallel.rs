@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre bench broadcast`, `scatter` and `gather`: the root task's endpoints share the work (EP-10 to EP-12,
 //! EP-14, EP-15).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre bench fence`: what a fence costs in control messages, memory and cycles (FN-2, FN-8).
 //!
 //! Task 0 sends to a task on the neighbouring node, or beside it on its own, and fences. Control messages are

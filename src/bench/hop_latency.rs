@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre bench hop-latency`: the RTL's cycles a hop without contention.
 
 use gyre_sim::{Delivery, MachineConfig, RawPacket, SimError, Traffic};

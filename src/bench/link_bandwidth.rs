@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre bench link-bandwidth`: payload share of links under long direct puts to neighbours.
 
 use gyre_layout::{CounterRef, Descriptor, Source};

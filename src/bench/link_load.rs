@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The load of links under transfers whose packets keep to their routes: found from the machine alone, not by the
 //! driver.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre bench match-memory`: payload bytes that the target of matched messages holds when their receives are
 //! posted late (CT-3, CT-8).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Results of benches, and the cycles they are made of.
 
 use gyre::machine_file::MachineSpec;

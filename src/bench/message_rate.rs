@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre bench message-rate`: how many short messages a node sends to its neighbours, by the number of its
 //! contexts (EP-2, EP-4).
 //!

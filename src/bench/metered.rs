@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulated machine's platform with a look at when descriptors are handed to the DMA engine, and when turns of
 //! `advance` begin. It takes no simulated time.
 

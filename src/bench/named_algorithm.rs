@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Algorithms of collectives as values of settings.
 
 use std::fmt;

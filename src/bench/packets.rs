@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets that nodes have sent, from their performance counters.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Traffic patterns: who sends to whom.
 
 use rand::RngExt;

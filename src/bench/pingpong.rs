@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre bench pingpong`: how long a message takes from one endpoint to another and which part of that is
 //! software (EP-4).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Curves of a sweep as a picture.
 
 use std::path::Path;

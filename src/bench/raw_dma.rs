@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Descriptors straight into injection FIFOs, without driver and software costs.
 
 use std::cell::RefCell;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Open-loop random traffic for machines of routers and for DMA engines, and what is counted of it.
 
 use gyre_sim::{Delivery, RawPacket, Traffic};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre bench sim-speed`: how fast the simulator runs full nodes under load, beside routers alone under the same
 //! traffic, itself on one thread, and itself with all nodes at work.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One collective of all tasks, timed on its own: what the list says of it, and the cycles that it takes.
 
 use gyre_collectives::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre bench traffic`: offered against accepted load, and latency.
 
 use serde_json::{Map, Value, json};

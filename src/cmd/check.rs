@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre check`: properties of a machine that are proven, not simulated.
 
 mod routing;

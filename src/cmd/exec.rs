@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre exec`: runs processes as the tasks of a program, in lock-step with the machine.
 
 mod barrier;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre fuzz`: random stimuli against the RTL.
 
 use std::path::{Path, PathBuf};

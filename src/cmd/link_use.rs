@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Link utilisation for people: a table by direction and a map by node.
 
 use gyre_sim::MachineConfig;

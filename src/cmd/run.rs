@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre run`: runs a program and reports what it did.
 
 use std::path::Path;

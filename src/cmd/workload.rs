@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that `gyre run` and `gyre why` run: what they are, and the machine that they are run on.
 
 use std::path::Path;

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Opens the first views of waveforms in GTKWave on a virtual screen, reads back its contents, and keeps screenshots.
 
 Prints a line for each test: `test NAME ... ok`, FAILED, or `skipped: REASON`. Screenshots: out/see/gtkwave/*.png.

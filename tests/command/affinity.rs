@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The gain of knowing where software threads run, as `gyre bench affinity` measures it.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Benches: figures in simulated cycles that must hold on every machine that simulates.
 
 use serde_json::Value;

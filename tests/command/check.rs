@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre check`.
 
 use crate::{error_of, gyre, json, printed_by};

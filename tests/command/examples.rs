@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The programs in `examples/`, on small machines: rings of one and two nodes, several tasks a node.
 
 use gyre::program::{Printed, Program};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre exec`: programs as processes, whatever they do.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waveforms of runs that fail: the file is whole, shows the failing cycle or what was around the last progress, and the
 //! repetition that it comes from fails in the same way.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first view of a waveform: what its save file names is there, and its markers and words are those of the run.
 
 use std::collections::BTreeMap;

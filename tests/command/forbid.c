@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Executes a program that the system forbids something to:
      forbid WHAT... -- PROGRAM [ARGUMENTS...]
    memory: system calls that reach the memory of other processes; personality: to ask for addresses that are not random;

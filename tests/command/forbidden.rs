@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre exec` where the system forbids what it is there for: to reach the memory of other processes, to look into them, to
 //! have them at addresses that are not random.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre fuzz` from outside: its files, its object, and what it refuses.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The documents for users, `docs/guide.md` and `docs/waveforms.md`: what they show is what the commands
 //! print.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `make install`: an installed `gyre` works from any folder, without the checkout.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The command `gyre` from outside: programs, benches and refusals on the Verilated machine.
 
 mod affinity;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Models that are compiled when they are asked for: the cache, other trees of RTL, and what is refused.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Timelines as pages: what a page holds is what the run has counted, and nothing else.
 
 use std::collections::BTreeMap;

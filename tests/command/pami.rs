@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! C programs on `libpami.so`, run by `gyre exec` on the machine.
 
 use std::path::{Path, PathBuf};

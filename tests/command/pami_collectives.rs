@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Geometries and collectives of C programs on `libpami.so`.
 
 use std::path::Path;

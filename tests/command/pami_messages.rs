@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Headers of messages of C programs on `libpami.so`, and where its tasks are.
 
 use crate::pami::{compiled, repeats, run};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data types of C programs on `libpami.so`.
 
 use crate::error_of;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre exec`: the start-up protocol of MPI programs, spoken by small programs in Python.
 
 use std::fs;

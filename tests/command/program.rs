@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Small programs made for a machine.
 
 use std::fmt::Write as _;

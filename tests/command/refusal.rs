@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bad input: exit status 2 and a text that names place, value and what was expected.
 
 use std::fs;

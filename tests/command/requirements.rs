@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The requirements map, `docs/requirements.md`: one row for every id, whatever a row names exists, and its state fits.
 
 use std::collections::BTreeSet;

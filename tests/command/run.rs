@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs: every message through driver, DMA engine and torus, every byte checked.
 
 use std::fs;

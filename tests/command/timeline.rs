@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Timelines: read back and compared with what the run has counted, and with each other.
 
 use std::collections::BTreeMap;

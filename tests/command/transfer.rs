@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Controlled transfers on the machine: messages above the eager limit wait at their origin, the target
 //! fetches them by remote get when it has the receive, and acknowledges them (CT-2 to CT-6).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre why`: its sums, recomputed from timelines; causes that were planted, and what their removal gains on the RTL.
 
 use std::collections::BTreeMap;

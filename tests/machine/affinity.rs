@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collectives of software threads on the machine: results, communication partners and costs of cache lines.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two clients of one application side by side on the Verilated machine, from a configuration file: matched
 //! messages in one with resources of its own for each context, active messages in the other whose contexts
 //! share their injection FIFOs under locks. Each has its tasks, contexts and threads, and neither knows of the

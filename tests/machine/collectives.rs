@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collectives on the machine: tasks on its nodes, several endpoints in some of them.
 
 use std::collections::BTreeSet;

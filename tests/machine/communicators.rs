@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Communicators on the Verilated machine: what a short matched message takes, by the number of its communicator and by
 //! its group (CT-1).
 

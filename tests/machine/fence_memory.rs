@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The driver's own count of memory for fences equals that of a counting allocator (FN-2). The allocator counts by
 //! thread, and the test runs on one thread, so that other tests may run in parallel.
 

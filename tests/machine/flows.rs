@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ordered-dynamic flows on the Verilated machine (HW-4): what has to stay in order takes ways beside the fixed one,
 //! and stays in order.
 

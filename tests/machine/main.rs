@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The driver and its collectives on the Verilated machine.
 
 mod affinity;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collectives on the hardware's tree where nodes have many endpoints: one leader of each node enters it, the others work
 //! with it in the memory that they share (HW-5, HW-7, AF-5).
 

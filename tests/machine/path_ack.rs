@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Acknowledgements by the path rule on the Verilated machine: one packet to the farthest recipient, of which
 //! the routers leave a copy at every node on the way (AK-4).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The driver's protocols on the Verilated machine: every task sends to, writes to, reads from and adds to
 //! every other, on its own node too, and fences what it has done (EP-4, CT-4, FN-1, FN-6, FN-7, HW-1).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets that the hardware refuses, on the Verilated machine: puts and read-modify-writes at their target, messages
 //! and gets to a context that is not open, data of a get where it was asked for, and puts that memory does not take. Callbacks and the fence behind
 //! them end and say so, and the peers beside them notice nothing (FN-1, X-5).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collectives on the hardware's tree: geometries take class and barrier routes by agreement, use them, give
 //! them back (HW-5, HW-9).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Members that do not agree on the hardware's tree get errors and wait for nothing; the geometry gives its routes
 //! back, takes new ones and goes on (HW-5, EP-4).
 

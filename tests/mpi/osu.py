@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The OSU benchmarks among mpi4py's demos, with few iterations: osu.py KIND [LARGEST MESSAGE].
 
 Kinds: latency, bandwidth (two tasks), barrier, allreduce (any number). Lines hold a size and a figure, microseconds or MB/s."""

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
 # Runs programs of MPI on the machine: benchmarks and tests of MPI for Python, NetPIPE, the C programs beside this file, with MPICH
 # and with Open MPI, and programs that fail. Prints `test NAME ... ok`, FAILED with its output, or `skipped: REASON`, and their
 # sum in the words of cargo's tests. An argument chooses the tests whose names contain it.

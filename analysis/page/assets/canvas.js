@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Canvases in two layers: what changes with the span of time, and what changes with the cursor.
 
 /** Colours of the scheme that is shown, by name. */

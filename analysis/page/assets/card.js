@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // The card of the selected message: its stages, its hops with what held them up, the command for its waveform.
 
 /** Packets of a descriptor whose hops are shown at first. */

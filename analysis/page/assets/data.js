@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // The data: a head in JSON, then columns of whole numbers.
 
 /** Reads what the file holds. */

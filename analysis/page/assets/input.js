@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Wheel, pointer and keys.
 
 /** Pixels that a pointer moves before a press is a drag. */

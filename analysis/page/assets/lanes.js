@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // The axis of time that the lanes share: labels on the left, time to the right.
 
 const GUTTER = 158;

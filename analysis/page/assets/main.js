@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // The page.
 
 /** Seconds in which time passes the span that is shown. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // The whole run: the critical path by kind, or the load of the network, with the span that is shown.
 
 const overviewPanel = new Panel("whole run", drawOverview, markOverview);

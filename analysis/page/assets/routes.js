@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Routes of messages through the network, and load of links.
 
 /** Cycles that a head spends in a router without waiting. */

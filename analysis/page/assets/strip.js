@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // All links over time: a row a link, coloured by load.
 
 const stripPanel = new Panel("links over time", drawStrip, markStrip);

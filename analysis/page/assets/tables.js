@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Tables: messages, where time went, figures.
 
 /** Rows of a table that are shown at first. */

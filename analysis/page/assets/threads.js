@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // The timeline of ranks: threads with what they do and wait for, and the messages that each rank has asked for.
 
 const THREAD = 17;

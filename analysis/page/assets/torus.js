@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // The torus, its links coloured by their load around the cursor.
 
 const torusPanel = new Panel("torus", drawTorus, markTorus);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // What all parts of the page show together: a run, a span of time, the cursor, what is selected.
 
 const view = {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Of a run that has failed: the error, and who waits for whom.
 
 const SVG = "http://www.w3.org/2000/svg";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Words, numbers and elements.
 
 /** An element with attributes, listeners (`onclick`...) and children. */

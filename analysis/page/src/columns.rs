@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Columns of whole numbers: each number is seven bits a byte, lowest first, the last byte without its top bit.
 
 use serde::Serialize;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! JSON head of a page, before the columns.
 
 use gyre_timeline::Recording;

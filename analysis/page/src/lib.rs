@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs of the machine as a page that a browser shows: one file, which loads nothing.
 //!
 //! * [`html`] makes the file of a [`Page`]: what a command has run, its figures or its failure, and the events of its

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The messages of a run, and the packets that they took, as columns.
 
 use gyre_timeline::{How, Messages, Role, Stage, Stages};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Contents of a page.
 
 use gyre_timeline::{Messages, Recording};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The events of a run as columns: threads and links in the order of the recording's lists, each with its events in order of
 //! time.
 

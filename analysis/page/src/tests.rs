@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A page of a run made by hand.
 
 use crate::{Failure, Page, Run, Wait, html};

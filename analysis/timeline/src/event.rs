@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Events: what happened when and where.
 
 use gyre_note::Note;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Events of a run of the machine, and the messages, stages and files made of them.
 //!
 //! * An [`Event`] is a record of fixed size: when, on which node, on which lane, what. Who records gives them in the order

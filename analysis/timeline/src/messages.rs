@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The messages of a recording: all that was done for each, whatever it took.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

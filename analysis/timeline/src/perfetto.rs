@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A recording as a trace that Perfetto opens.
 //!
 //! Groups of tracks are the tasks and the nodes. A task has a track for each of its threads, with the driver's operations

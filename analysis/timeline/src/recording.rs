@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! All events of a run, with the names of what they are about.
 
 use crate::event::{Event, What};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the time of a message goes: stages that follow each other without gap from post to done.
 
 use crate::messages::{How, Message, Messages};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run made by hand, all of whose timeline is written out; and messages whose ids collide.
 
 use gyre_timeline::perfetto::proto::{EventType, Trace, TrackEvent};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Analysis of a run.
 
 use gyre_timeline::{Event, Messages, Recording, What};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Causes that could be removed, and the gain of each.
 
 use std::cmp::Ordering;

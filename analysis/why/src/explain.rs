@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Causes of delay of a message in each of its stages.
 
 use std::collections::BTreeMap;

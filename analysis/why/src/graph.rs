@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Dependency graph: points in the time of threads and of packets, and the dependencies between them.
 
 mod hardware;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Steps of each thread, without gap from the begin of the recording.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the time of a program went.
 //!
 //! All is derived from a [`Recording`](gyre_timeline::Recording): nothing here knows the simulator or the driver.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the time of each rank goes.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run once more, from its dependencies alone, some of which take another time.
 //!
 //! Threads that compute do what they did, in the same order. A thread that does nothing but advance contexts deals with what

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Segments of the critical path.
 
 /// Kinds of time. The same names divide the critical path and the time of ranks.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The packets of each descriptor on their way: who has arrived when, and who was in whose way.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run made by hand, of which everything is known: its critical path, the time of its ranks, its causes.
 
 use gyre_timeline::{

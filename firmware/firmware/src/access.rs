@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! How firmware reaches registers, and how it names them in errors.
 
 use core::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The collective network of a node: its tree links, class routes and barriers (HW-5).
 
 use gyre_layout::LinkState;

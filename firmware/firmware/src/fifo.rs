@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Injection and reception FIFOs.
 
 use gyre_layout::registers::{injection_fifo as inj, reception_fifo as rec, ring_base, ring_size};

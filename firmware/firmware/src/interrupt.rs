@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Interrupt service: who rang, what went wrong, and arming again.
 
 use gyre_layout::ErrorReason;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Firmware of a node: identification, self-test, network set-up, routes of the collective network, FIFO and slot
 //! set-up, interrupt service, drain and reset (HW-1), through a [`RegisterAccess`] trait.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Place of a node in the machine, and its links.
 
 use gyre_layout::registers::node;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A node behind its register bus.
 
 use gyre_layout::registers::node;

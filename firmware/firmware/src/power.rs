@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From reset to traffic and back: bring-up, drain, soft reset.
 
 use gyre_layout::registers::node::{ctrl, status};

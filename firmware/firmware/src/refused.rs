@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets of other nodes that the DMA engine of this node has refused.
 
 use gyre_layout::registers::{REFUSALS, refusal, refusals};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Test double: the registers of a node, with plantable faults. No hardware behind them but the bits
 //! that firmware waits for.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Self-test of the registers that live in memories.
 
 use gyre_layout::registers::{

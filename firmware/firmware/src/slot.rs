@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Base slots: regions of node memory that descriptors and packets may name.
 
 use gyre_layout::registers::base_slot;

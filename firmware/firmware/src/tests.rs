@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Firmware on the test double. The real test is on the RTL; here the logic and the errors.
 
 extern crate std;

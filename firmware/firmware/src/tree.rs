@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tree of the collective network and routes in it (HW-5): plain functions of node numbers.
 //!
 //! Nodes are numbered with dimension 0 running fastest. Node `n` has parent `(n - 1) / 2` and children `2 * n + 1`

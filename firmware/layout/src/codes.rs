@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Enumerations of the hardware, with their codes.
 
 use core::fmt;

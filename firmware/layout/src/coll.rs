@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operation of a collective, in the `hint` of descriptors and headers.
 
 use crate::field::Packer;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The injection descriptor: 64 bytes in the ring of an injection FIFO.
 
 use crate::field::{Packer, members, to_bytes, to_words};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Positions of fields in registers and in packed structs.
 
 use core::ops::Range;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bit fields of every packed struct that software and hardware share, each named in one place.
 
 /// Declares the fields of a packed struct: one named constant each, and all of them as `FIELDS`, lowest bit first.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The packet header: 32 bytes, the first flits of every packet.
 
 use crate::field::{Packer, members, to_bytes, to_words};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bit layout of packets, descriptors, links and registers, shared between RTL and software.
 //!
 //! `rtl/pkg/gyre_pkg.sv` declares the same structs for the hardware; a test compares every field and

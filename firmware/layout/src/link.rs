@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The control word of one direction of a link.
 
 use crate::LayoutError;

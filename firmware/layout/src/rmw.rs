@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Read-modify-writes as software requests them.
 
 use crate::RmwOp;

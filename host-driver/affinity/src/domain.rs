@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Affinity domains.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hardware threads of the host, as Linux describes them.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Affinity of software threads to the hardware threads of a node (AF-1 to AF-4).
 //!
 //! * A [`Place`] is a hardware thread: its processor, multi-chip module, core and number in the core. Places come

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Places of hardware threads.
 
 /// A unit of a node's hardware, smallest first. The distance of two hardware threads is the smallest unit that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The hardware thread of the calling software thread (AF-1).
 
 use crate::host::Host;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rooted trees of software threads.
 
 /// Invalid arguments for a tree.

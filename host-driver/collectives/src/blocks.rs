@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Blocks of a buffer, one for each task.
 
 use core::ops::Range;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The collectives.
 
 /// The collectives (EP-13). The vector forms are those with [`Blocks::Listed`](crate::Blocks::Listed).

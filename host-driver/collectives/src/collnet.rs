@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collectives on the collective network (HW-5, HW-9): the routes of a geometry, their negotiation by its nodes, and
 //! the order in which collectives enter.
 

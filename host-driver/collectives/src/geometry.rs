@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Geometries: the endpoints that take part in collectives (EP-7).
 
 mod affinity;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Headers of messages of collectives. All numbers are little-endian, without gaps.
 
 use gyre_driver::{Error as DriverError, TaskId};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Endpoints that post a collective.
 
 /// Endpoints that post a collective (EP-9). The others follow by their [`Member::on_call`](crate::Member::on_call)

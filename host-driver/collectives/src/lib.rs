@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collectives over the messaging driver (EP-7 to EP-13, AF-4, AF-5).
 //!
 //! * A [`Geometry`] lists the endpoints that take part, any number of each task, with their valid [`Algorithms`].

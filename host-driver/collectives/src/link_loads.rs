@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Loads of links between nodes.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Members of geometries: posting and execution of collectives (EP-4, EP-8, EP-9).
 
 mod arrive;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Places of a geometry's endpoints in the network.
 
 use gyre_driver::{Client, Coord, Endpoint, Network, Platform, TaskId};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Types of data and operations that combine them.
 
 pub(crate) mod any;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Schedules: graphs of the steps of a member in a collective.
 
 mod all;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Selection of algorithms (EP-8): lists, conditions and the choice.
 
 pub(crate) mod choose;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signatures of collectives, by which members find out whether they agree.
 
 use crate::algorithm::Algorithm;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collectives of the software threads of nodes, along their affinity domains (AF-4, AF-5).
 //!
 //! A [`Tree`] joins the threads of a node: usually that of their [`Domains`](gyre_affinity::Domains), in which only

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Torus of the tasks of a geometry.
 
 use std::collections::BTreeMap;

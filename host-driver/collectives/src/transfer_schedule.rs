@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Assignment of members to endpoints of the root's task in endpoint-parallel collectives, which balances the load of
 //! the links (EP-10 to EP-12, EP-15).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The acknowledgement dispatcher: when, and how many together, received messages are acknowledged
 //! (AK-1 to AK-5).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Active messages (EP-4): dispatch, and the messages that packets make up.
 
 pub(crate) mod assembly;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Interface of programs: clients, contexts, operations and completions.
 
 pub(crate) mod advance;

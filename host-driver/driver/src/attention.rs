@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reasons for a turn of `advance` to look at more than packets: one word, so that a turn that has nothing else to do
 //! reads no more than that.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parts of DMA buffers, as sends and receives name them.
 
 use crate::error::Error;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Configuration files: the clients of an application with their tasks and resources (EP-5).
 //!
 //! ```toml

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! State that the threads of a context share: its place in the machine, and the operations that wait for an
 //! acknowledgement.
 

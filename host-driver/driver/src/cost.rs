@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Software costs: the instructions of each operation of the driver.
 
 use core::num::NonZeroU32;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Done callbacks by number: protocols keep the number, the interface keeps the function.
 
 use core::num::NonZeroU32;

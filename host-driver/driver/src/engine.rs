@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Engine of a context, which `advance` runs: its FIFOs, the protocols over them, and the messages that are arriving.
 //!
 //! [`turn`] is the only loop: events of the hardware go to their protocol, the protocol sends through [`Io`] or ends an

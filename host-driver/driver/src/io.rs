@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Send paths of a context, which protocols use.
 
 use gyre_firmware::Node;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The layout of a client: its configuration, and the resources of each of its contexts on a node.
 
 use core::fmt;

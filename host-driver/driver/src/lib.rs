@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The messaging driver: clients, contexts and endpoints over any bus (EP-1 to EP-5), and the
 //! matching module on top of them (CT-1, CT-8).
 //!

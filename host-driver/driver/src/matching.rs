@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The application messaging module: sends and receives that are paired by match data (CT-1 to CT-8).
 //!
 //! Match data is (origin rank, tag, communicator); a receive may leave rank or tag open. Messages

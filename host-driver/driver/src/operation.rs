@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Work for a context (EP-3, EP-4).
 //!
 //! The operations are generic over their done callback `D`, and over the function `C` of a call. A post takes the

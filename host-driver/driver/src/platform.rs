@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Interface to the machine under the driver: registers, memory that the DMA engine reaches,
 //! time, waiting and locks (DESIGN, Simulation 8).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counts of one `advance`.
 
 /// Counts of one or more turns of [`Context::advance`](crate::Context::advance).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets refused by the node of their target.
 //!
 //! The hardware sends no response to them: the node keeps their origin and a software word until a context takes them.

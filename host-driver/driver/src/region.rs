@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory regions: parts of a process's memory that peers may reach by rput and rget, behind base slots
 //! of their own.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The rendezvous: the data of a long message stays at its origin until the destination fetches it (FN-3).
 
 use gyre_note::Note;

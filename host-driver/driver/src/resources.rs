@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The hardware resources of a client on every node, and the checks on them (EP-5, HW-9).
 
 use core::ops::Range;

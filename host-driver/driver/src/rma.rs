@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Remote memory access: puts, gets, read-modify-writes and fences (EP-4, FN).
 
 pub(crate) mod fence;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Paths of packets through the network.
 //!
 //! They follow `route_port` of the RTL's package hop by hop, so that software knows the nodes and links on the path of

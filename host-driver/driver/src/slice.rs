@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Buffers of numbers: typed slices of DMA memory.
 
 use core::marker::PhantomData;

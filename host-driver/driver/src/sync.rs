@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Synchronisation primitives, named in one place so that a model checker can replace them. A [`Mutex`] guards a few
 //! moves of data only: no platform call, callback or other lock happens under it, so it never blocks a thread that
 //! hosts many simulated ones. State that is held across platform calls is [`Exclusive`]: only the holder of a lock of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The hardware of a node as one context uses it: FIFOs, counters, shared memory, and the formats of what they
 //! carry.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Interface of the protocols to the layer above them: work to carry out, and callbacks to call.
 //!
 //! Protocols do not know [`Context`](crate::Context), which callbacks get: imports between files go one way, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Work queue, locks and sleeping of a context, and the matching module, under a model checker: every
 //! interleaving of a few threads, up to a bound of preemptions, on the test double of the bus (EP-2, EP-3).
 //!

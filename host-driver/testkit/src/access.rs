@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Accesses of software to a node that the node refuses.
 
 /// An access of software to its node.

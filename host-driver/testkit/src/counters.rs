@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Byte counters, which puts and answers of read-modify-writes lower.
 
 use gyre_layout::event;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Delivery of packets at their node.
 
 use gyre_layout::registers::base_slot::ctrl as slot;

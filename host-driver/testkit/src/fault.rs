@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Faults that tests plant, and what they look at.
 
 /// A planted fault.

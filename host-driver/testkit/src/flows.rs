@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ends of ordered-dynamic flows at a node.
 
 use gyre_layout::registers::{flow_page, flow_source, flow_target};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Other threads of a node on the test's own host thread: closures that run where another thread would.
 
 use fragile::Fragile;

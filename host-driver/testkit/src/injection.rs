@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! An injection FIFO: a ring of descriptors that a node carries out.
 
 use gyre_layout::registers::injection_fifo as register;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Test double of a machine: nodes with the registers of the DMA engine, and memory-FIFO messages, puts with byte
 //! counters, read-modify-writes and remote gets between them, in host memory. It models no timing of the
 //! hardware; it drives the driver through every order of events, by seed, and plants faults.

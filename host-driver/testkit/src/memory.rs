@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! DMA memory of the double.
 
 use gyre_driver::{AllocError, DmaBuffer, RangeError};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A node: its memory, its FIFOs and tables, and which descriptors its DMA engine refuses.
 
 use std::collections::BTreeMap;

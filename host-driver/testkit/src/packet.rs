@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets between nodes, and the order that the network keeps.
 
 use gyre_layout::{Descriptor, Header, PutTarget};

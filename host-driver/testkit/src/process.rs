@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The driver's platform on the double.
 
 use std::sync::{Arc, Weak};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A reception FIFO: a ring of packets of messages.
 
 use gyre_layout::registers::reception_fifo as register;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The log of packets that a node has refused.
 
 use gyre_layout::registers::{refusal, refusals};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Refusal of a packet by the node that it came to.
 
 use gyre_layout::{ErrorReason, Header, Kind, event};

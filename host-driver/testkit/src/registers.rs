@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The register space of a node.
 
 use gyre_layout::registers::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Read-modify-writes: a node changes a word of its memory and answers.
 
 use gyre_layout::registers::base_slot::ctrl as slot;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The transmit side: descriptors are checked, cut into packets and sent.
 
 use gyre_layout::registers::{flow_source, flow_target, injection_fifo as inj};

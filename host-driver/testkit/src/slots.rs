@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Base slots: windows of a node's memory, with rights.
 
 use gyre_layout::Field;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! State of the machine: its nodes, and the packets between them.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One step of the machine: a descriptor's next packet leaves, a packet arrives, or a counter is lowered.
 
 use gyre_layout::Kind;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Host threads as threads of the double's nodes.
 
 use std::sync::Arc;

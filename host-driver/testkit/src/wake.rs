@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The wake-up unit of a node: events that its hardware and software raise, by wake group.
 
 use gyre_layout::registers::wake_group;

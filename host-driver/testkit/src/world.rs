@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tasks on the double: their places, clients and contexts.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Structures and constants of libfabric's interface for providers, version 2.5.
 
 // Members of structures mean what libfabric's manual pages say of the structure.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Arrived messages: each is matched to its receive, or kept until that is posted.
 
 use std::sync::{Arc, Weak};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Address vectors. The name of an endpoint has 8 bytes ([`Name`]); its address is its index in a vector.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Boundary of the functions in libfabric's tables.
 
 use gyre_driver::Error;

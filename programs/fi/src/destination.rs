@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Destinations of messages: pieces of the program's memory.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Domains and endpoints of pointers that programs hold.
 
 use std::ffi::c_void;

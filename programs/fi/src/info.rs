@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Capabilities of the provider: `fi_getinfo`.
 
 use std::ffi::{c_char, c_int};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A libfabric provider for MPI programs, for `libgyre-fi.so`, on the driver of the machine that `gyre exec` runs.
 //!
 //! libfabric loads it by `FI_PROVIDER_PATH` and calls [`fi_prov_ini`]. It provides reliable datagram endpoints with tagged

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Matching of messages with receives by source, tag and mask, with claims of probes and multi-receive buffers.
 
 use gyre_driver::matching::table::{self, MatchTable};

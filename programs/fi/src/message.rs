@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages on the machine: their dispatches and headers.
 
 use gyre_driver::Arrival;

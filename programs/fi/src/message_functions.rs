@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The functions of an endpoint that send and receive, with tags and without.
 
 use std::ffi::c_void;

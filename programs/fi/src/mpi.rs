@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collectives of MPI on the collective network: `MPI_Barrier`, `MPI_Bcast`, `MPI_Reduce` and `MPI_Allreduce` in place of
 //! MPICH's own.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Registrations of memory: numbers, as the DMA engine reaches all memory of the process.
 
 use std::ffi::{c_int, c_void};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The client of the driver that a process's domains share.
 
 use std::sync::{Arc, Weak};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Objects that programs hold by pointer: creation, lookup and close.
 
 use std::ffi::{c_int, c_void};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Start-up of Open MPI: the functions of PMIx by which it learns the number of a process, exchanges the first values and waits for
 //! all tasks, on the start-up protocol of `gyre exec` (PMI-1).
 //!

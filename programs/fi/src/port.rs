@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! State of an endpoint for its callbacks and queues.
 
 use std::sync::atomic::{AtomicUsize, Ordering};

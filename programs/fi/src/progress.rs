@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Progress: reads of a queue or a counter take arrived messages.
 
 use std::sync::{Arc, Weak};

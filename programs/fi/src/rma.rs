@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One-sided reads and writes, by virtual address.
 
 use std::ffi::c_void;

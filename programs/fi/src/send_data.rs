@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data of a send: pieces of the program's memory.
 
 use std::ffi::c_void;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Refuses programs whose messages and receives certainly cannot all match, whatever the timing.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builds the program of one rank, operation by operation.
 
 use thiserror::Error;

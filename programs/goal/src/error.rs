@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a text is no GOAL program that can run.
 
 use std::path::PathBuf;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The few lines of source text around an error, kept so that a report can show them without
 //! holding a file of hundreds of megabytes.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The order in which a rank's operations may run: a state machine without a machine.
 //!
 //! A runner takes operations with [`RankState::next_ready`], one simulated thread a processor

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cuts GOAL text into words, on bytes and without copying.
 
 /// Token at a place in the text.

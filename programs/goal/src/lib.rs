@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! GOAL programs: traces of message-passing applications as dependency graphs of `send`, `recv`
 //! and `calc` operations, one graph a rank.
 //!

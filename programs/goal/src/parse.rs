@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads the GOAL text format.
 
 use std::collections::{BTreeMap, HashMap};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The bytes of messages: generated at the source, checked at the destination.
 //!
 //! Byte `i` of a message is a pure function of its [`Key`] and of `i`, so that neither side keeps

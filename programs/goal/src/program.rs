@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The in-memory form of a GOAL program.
 
 /// Largest tag a message can carry.

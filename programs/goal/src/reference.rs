@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A perfect network for tests: messages arrive at once, calls cost nothing, and only `calc`
 //! takes time.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Totals of a program, counted from its text alone.
 
 use crate::program::{OpKind, Program, RankProgram};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Writes a program as GOAL text.
 
 use std::fmt::{self, Display, Formatter};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Boundary of every exported function: no unwinding leaves it.
 
 use std::any::Any;

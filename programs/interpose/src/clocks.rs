@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls of the C library that tell time or sleep, in place of the C library's own: in a task, time is the machine's.
 //!
 //! A program linked with one of the libraries finds these first. Outside of a task, and in threads that the machine does not serve

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Computation of the program: measured processor time that takes simulated time with `gyre exec --compute`, and time that the
 //! program states by [`gyre_compute`](crate::clocks::gyre_compute).
 

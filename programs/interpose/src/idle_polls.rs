@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Polls without a result: after some of them a thread sleeps, and the machine skips the time.
 
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The job that the process is a task of.
 
 use std::sync::OnceLock;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Functions of the C library that every program of `gyre exec` gets from here: threads, clocks, sleep and shared memory by name
 //! . `libpami.so` and `libgyre-fi.so` export them.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Named shared memory in place of the C library's: in a task, names belong to its job.
 //!
 //! MPICH names memory by the job's name in the start-up protocol, which is the same for every job so that runs repeat. Without job

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory of the library for data in transit: contiguous, aligned for values of every type.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads of a program are threads of the machine: functions of the C library that start threads, or that wait for other threads,
 //! in place of the C library's own.
 //!

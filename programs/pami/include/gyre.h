@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
  * Calls of a program to the machine that runs it. libpami.so and libgyre-fi.so define them, and `gyre exec` loads the latter
  * before every program. A program that also runs elsewhere calls a function only if its address is not null.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
  * PAMI V1R2M0: active messages, one-sided transfers and collectives between the tasks of a job.
  *

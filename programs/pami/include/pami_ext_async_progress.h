@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /** Extension "EXT_async_progress" of PAMI: contexts make progress while no thread of the program advances them. */
 #ifndef PAMI_EXT_ASYNC_PROGRESS_H
 #define PAMI_EXT_ASYNC_PROGRESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
  * Extension "EXT_torus_network" of PAMI: places of tasks in the torus.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Types of `pami.h`, `pami_ext_torus.h` and `pami_ext_async_progress.h` in Rust, which `abi.py` makes from the headers; tests
 //! compare them with C (`layout`).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Agreement of the tasks of a geometry on its number in messages: 16 bits, unique in the client.
 //!
 //! The root, the task of the geometry's first endpoint, assigns numbers from its own share. Every task asks it; when all have

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The algorithms of geometries for each kind of collective, and their conditions.
 
 use std::ffi::c_uint;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Active-message collectives: only the root calls, at any time; the others take part by functions that they have set.
 //!
 //! Calls go down a binomial tree of the geometry's endpoints, and answers go up (`calls`). The data travels in messages of the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The parameters of collectives as requests of the driver.
 
 use std::ffi::c_char;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Extension of asynchronous progress: `pami_ext_async_progress.h`. Each context with
 //! asynchronous progress has a thread of the task that advances it at each event, under the context's lock, and sleeps otherwise.
 

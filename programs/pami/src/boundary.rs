@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Boundary of the functions of the interface.
 
 pub use gyre_interpose::boundary::{last, note, value};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Buffers of collectives: parts of the program's memory, in repetitions of a type.
 
 use std::ffi::{c_char, c_int};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Time of the machine, and the text about the last result.
 
 use std::ffi::c_char;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The kinds of collectives, and their parameters for operation and types.
 
 use gyre_collectives::Collective;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The parameters of collectives that combine data as requests of the driver.
 
 use gyre_collectives::{Blocks, Reduction, Request};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Contexts: progress, posted work, locks.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

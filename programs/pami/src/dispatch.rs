@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Dispatch of messages to functions of the program.
 
 use std::ffi::c_void;

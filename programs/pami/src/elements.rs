@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The predefined types and their elements.
 
 use Kind::{Complex32, Complex64, Float32, Float64, Float80, Located, Logical, Signed, Unsigned};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Endpoints and their codes.
 
 use gyre_driver::TaskId;

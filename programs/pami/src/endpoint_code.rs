@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Endpoints as programs hold them: numbers of 32 bits, the same in all tasks.
 
 use gyre_driver::Endpoint;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Callbacks of a program for operations.
 
 use std::ffi::c_void;

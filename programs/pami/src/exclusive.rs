@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Exclusive scans, which the driver does not have: inclusive scans of pairs (combination before the last element, combination of
 //! all), in memory of the library.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Extensions, which programs open by name: the torus, `pami_ext_torus.h`, and asynchronous progress (`async_progress`).
 
 use std::ffi::{CStr, c_char, c_void};

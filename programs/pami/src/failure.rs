@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Failures of functions: a result code with a text for `PAMI_Error_text`.
 
 use gyre_driver::{AllocError, Error};

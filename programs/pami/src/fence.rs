@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fences, purge and resume.
 
 use std::ffi::c_void;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Geometries: the world, destruction, attributes.
 
 use std::ffi::c_void;

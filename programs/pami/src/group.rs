@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Geometries as programs hold them.
 
 use std::collections::{BTreeMap, BTreeSet};

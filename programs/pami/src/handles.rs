@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Handles that programs hold: numbers, never addresses.
 
 use std::collections::BTreeMap;

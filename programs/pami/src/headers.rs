@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Headers that are longer than a message of the driver carries: the excess is sent first, in messages of its own.
 //!
 //! All messages between two contexts take one route, so the pieces arrive before the message, and dispatch functions are called

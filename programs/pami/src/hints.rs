@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hard hints of a dispatch: honoured or refused.
 
 use crate::abi::{Bits, DispatchHint, Hint};

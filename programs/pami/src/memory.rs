@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Registration of the program's memory with the DMA engine.
 
 use gyre_driver::BufferRange;

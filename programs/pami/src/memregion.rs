@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory regions. All memory of a process is reachable by its base slot, so a region takes no resources of the node: it is a
 //! task, an address and a length in the program's own object, which tasks may send to each other.
 

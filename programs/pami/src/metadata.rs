@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Metadata of the algorithms of geometries.
 
 use std::ffi::{CStr, c_uint};

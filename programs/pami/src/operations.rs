@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The predefined operations on elements of the predefined types.
 
 mod long_double;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Allocation and release of a geometry's routes on the collective network: `PAMI_GEOMETRY_OPTIMIZE`.
 
 use std::sync::atomic::{AtomicUsize, Ordering};

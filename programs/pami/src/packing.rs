@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data with holes in collectives: it is packed into memory of the library.
 
 use std::ffi::c_char;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Functions of the interface that take a context and a structure of parameters.
 
 use std::sync::Arc;

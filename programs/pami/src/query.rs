@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Attributes of clients, contexts and dispatches.
 
 use crate::abi::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Types and operations of collectives as the driver's.
 
 use std::ffi::c_void;

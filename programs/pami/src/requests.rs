@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests of the driver from the parameters of collectives, by kind.
 
 use gyre_collectives::{Reduction, Request};

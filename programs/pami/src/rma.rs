@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One-sided transfers: put, get and read-modify-write of the memory of another task, by address.
 
 use std::ffi::c_void;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One-sided transfers with a layout on each side: one transfer for each run of bytes that is contiguous on both.
 
 use std::ffi::c_void;

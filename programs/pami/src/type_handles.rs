@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Handles of types.
 
 use std::sync::{Arc, LazyLock};

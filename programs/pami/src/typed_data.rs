@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Transfer of data to and from the program's memory, by a type and a data function.
 
 #[cfg(test)]

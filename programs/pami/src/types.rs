@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data types: the bytes of a buffer in a transfer, and their order. No memory is accessed here.
 
 mod bytes;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The variables of the interface: null handles, predefined types and operations.
 
 use crate::abi::Type;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The library that `gyre exec` loads before every program, and libfabric as a provider: `libgyre-fi.so`.
 //!
 //! It exports the functions of the provider, of PAMI and of the C library (`gyre-interpose`). A program finds all of them here first, even

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The process's side of a mailbox: one thread's requests, and their answers.
 
 use std::cell::{Cell, OnceCell, RefCell};

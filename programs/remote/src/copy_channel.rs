@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Channel by which a task's process copies bytes of its own memory, where the system forbids other processes to do so.
 //!
 //! A request names the bytes and is one message on a socket pair; the bytes pass through shared memory. A signal makes the process

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Description of the job that a task's process needs before it can open a client.
 
 use std::sync::Arc;

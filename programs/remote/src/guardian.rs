@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ends the processes of a job after its machine has ended, in whatever way.
 
 use std::io::{self, Read};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Services of the machine for a thread of a task, beside the platform of its node.
 
 use gyre_driver::{AllocError, Platform};

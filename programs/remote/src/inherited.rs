@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Descriptors that a task's process inherits: those of its mailbox and of the channel for its memory, numbered in
 //! the environment.
 

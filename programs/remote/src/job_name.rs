@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The name of a job on its host, and the shared memory by name of its programs.
 
 use std::ffi::OsStr;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Address-space layout of a task's process: the same in every run.
 //!
 //! The DMA engine sees addresses, so a run repeats only if they do. The system randomizes stacks by default, and places them

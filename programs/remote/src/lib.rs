@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A task as an operating-system process of its own, in lock-step with the machine in another.
 //!
 //! * In the task's process, [`run`] gives the task a [`RemotePlatform`]: the driver's [`Platform`]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks between the threads of a process. Only a wait is a request to the machine.
 
 use std::sync::atomic::{AtomicU32, Ordering};

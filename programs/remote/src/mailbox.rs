@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared memory for one request or answer at a time, and a doorbell.
 
 use std::cell::Cell;

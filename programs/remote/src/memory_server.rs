@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Side of a task's process that copies its own memory for the machine, where the system forbids other processes to do so.
 //!
 //! The copies run in a signal handler, on any thread, and use only system calls, so requests of the machine do not change the

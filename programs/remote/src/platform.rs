@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The task's side: the driver's platform as requests to the machine.
 
 use std::fmt::Display;

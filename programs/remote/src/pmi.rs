@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Start-up of MPI programs: a server of PMI-1, the protocol by which the processes of a job learn their numbers and exchange
 //! the first values, before they can send messages.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A task's process, as the machine's process sees it.
 
 use std::cell::RefCell;

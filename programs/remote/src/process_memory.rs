@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bytes of a task's process, as the machine's process reaches them.
 
 use std::cell::{Cell, OnceCell};

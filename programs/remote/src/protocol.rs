@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests of a task to the machine and their answers: a variant for each method of the platform.
 //! Bytes of buffers travel in the mailbox's window, everything else in its message.
 

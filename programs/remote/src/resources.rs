@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Resources of the node that a task holds, on the machine's side; its threads share them.
 
 use std::cell::{Cell, RefCell};

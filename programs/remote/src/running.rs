@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A task's process while it runs, and its end.
 
 use std::cell::RefCell;

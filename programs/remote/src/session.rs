@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine's side: carries a task's requests out on the node's platform.
 
 use std::cell::RefCell;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine's end of the socket on which a task's process speaks the start-up protocol: lines and their answers.
 
 use std::io::{self, ErrorKind, Read, Write};

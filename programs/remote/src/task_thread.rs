@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Service of a task's thread in the machine's process.
 
 use std::cell::RefCell;

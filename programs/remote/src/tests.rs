@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Both sides of a mailbox in one process, on a platform that records its calls.
 
 use std::cell::RefCell;

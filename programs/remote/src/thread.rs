@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Further threads of a task, on the side of the task's process.
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting between threads of a process: queues by address, like a futex. One thread that the
 //! machine serves runs at a time, so none is woken between a check and the wait that follows; threads that it does not serve may run then.
 

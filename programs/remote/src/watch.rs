@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waiting for a task's process: for its next request, a start-up line or its end, within a limit, while its output is passed on.
 
 use std::fs::File;

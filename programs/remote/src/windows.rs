@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Parts of a process's address space with fixed places in node memory as long as it runs.
 //!
 //! A put names an address of the other process: the place of static, heap and stack memory follows by arithmetic.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Changes to a program, whose runs show what the changed part costs.
 
 use gyre_goal::payload::Key;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Failure of a program, for its timeline.
 
 use gyre_goal::OpKind;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs a GOAL program on the machine: every rank is a task, every message goes through the driver, the
 //! DMA engine and the torus (HW-1, CT-1, CT-8).
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One rank of a GOAL program: its threads and what they share.
 
 use std::collections::BTreeMap;

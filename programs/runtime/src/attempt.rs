@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machines that an attempt at a command makes, and the waveform of one of them.
 
 use std::cell::RefCell;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! From reset to a machine that programs can run on: every node is brought up by its firmware.
 
 use gyre_firmware::{Node, Rights, SelfTest, SlotConfig};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Configuration files of clients, as a program of tasks is given one on the command line (EP-5).
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Standard output and standard error of a command.
 
 use std::io::{self, Write};

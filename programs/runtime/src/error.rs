@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Why a run on the machine did not succeed.
 
 use thiserror::Error;

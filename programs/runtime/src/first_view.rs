@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The first view of a waveform: beside it a save file of GTKWave's with the signals that matter for one message, in
 //! the order in which it passes them, and in it a row of words that says what the message does.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A parallel program on the machine: tasks, each a process of a node, whose software is the driver's user.
 //!
 //! A [`Job`] makes and brings up the machine and then runs phases: [`Job::each`] starts one thread in every

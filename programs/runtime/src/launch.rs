@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The run that a program was called for: a machine full of tasks.
 
 use gyre_driver::Error;

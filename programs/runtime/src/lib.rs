@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs parallel programs on the simulated machine: the only crate that knows both the driver and the machine.
 //!
 //! - [`prelude`] is what a program imports. [`program`] is one with a command line of its own, [`launch`] the run that it was

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine that a command runs on: the reference machine, a machine file, and options over it.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Options that `run` and `bench` share, and the checks on them.
 
 use std::path::{Path, PathBuf};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Result of a command: one JSON object, or tables for people.
 
 use std::time::{Duration, Instant};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which node each rank runs on.
 
 use std::ops::Range;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The driver's platform on the simulated machine: the one place where driver and simulator meet.
 
 mod heap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Prelude of programs: `use gyre::prelude::*`. Types of the driver are those of the simulated machine.
 
 pub use std::process::ExitCode;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs with a command line of their own: the options, exit status and report of `gyre` around a
 //! function that [launches](crate::launch) tasks on a machine. The programs in `examples/` are made with it.
 

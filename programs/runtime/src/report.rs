@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Report of a program's function.
 
 use gyre_sim::RunReport;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Settings: what `--set KEY=VALUE` gives to a command. Each command has a table of those that it knows; the
 //! table reads the values, refuses the others, and is what `--help` shows.
 

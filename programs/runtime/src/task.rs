@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A task of a program, with its clients and contexts open.
 
 use std::cell::{Cell, RefCell};

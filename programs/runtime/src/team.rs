@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tasks of a job as members of a geometry: one thread for every endpoint (EP-7).
 
 use std::rc::Rc;

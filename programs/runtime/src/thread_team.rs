@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Software threads of all nodes of a job as groups, each thread bound to a hardware thread (AF-1, AF-5).
 
 use std::cell::RefCell;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Timelines of runs: pages that a browser shows, and files that Perfetto opens.
 
 use std::path::PathBuf;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waveforms of a command: which of its machines is shown, and what is shown of a run that failed.
 //!
 //! A machine repeats: a run that fails fails the same way again. So nothing is recorded ahead; who asked for a waveform

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Large machines, one dimension at a time.
 
 use crate::graph::{Report, exhaustive};

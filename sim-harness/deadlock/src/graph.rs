@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The dependency graph of a whole machine, made of the route of every pair of nodes.
 
 use std::collections::{BTreeSet, VecDeque};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a machine's networks can deadlock (X-3, HW-3, HW-4, HW-5): who may hold one resource while it waits for
 //! another, as a graph over virtual channels, injection and ejection paths, places of flows and the remote-get engine of
 //! every node. A graph without a cycle cannot deadlock (Dally and Seitz).

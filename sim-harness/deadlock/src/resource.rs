@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Resources that packets hold and wait for.
 
 use std::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The decisions of a router, as `rtl/pkg/gyre_pkg.sv` makes them (HW-3).
 
 use std::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rules of a network configuration, and faults that break them on purpose.
 
 use std::str::FromStr;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machines of a check of everything.
 
 use crate::torus::{MAX_DIMS, Torus};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shape and wiring of a machine.
 
 use std::sync::OnceLock;

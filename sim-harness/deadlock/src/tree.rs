@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The collective network: who waits for whom among the packets of class routes (X-3, HW-5).
 //!
 //! A node's part in a class route is what its register holds, and the tree's wiring is the firmware's. Each class route

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Many cases: drawn by seed, guided by coverage, in parallel. Findings do not depend on the number of threads.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A case: a machine and its stimuli.
 
 use std::fmt;

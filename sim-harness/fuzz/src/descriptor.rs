@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Oracle for descriptors: request read from the bits, and required reaction of the hardware (HW-1, X-5).
 
 use bitvec::order::Lsb0;

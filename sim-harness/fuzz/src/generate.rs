@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cases by seed, and mutations of cases.
 
 use gyre_layout::fields::descriptor::SW0;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random stimuli for machines of bare RTL (X-5, HW-1, HW-3), with a scoreboard of allowed effects.
 //!
 //! A [`Case`] is a machine and a list of stimuli. [`run_case`] returns a [`Verdict`]: findings and coverage.

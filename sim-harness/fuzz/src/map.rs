@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory of a node of a case, and the registers that set it up.
 
 use gyre_firmware::RoutePart;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Oracle for register accesses: the answer that the register map promises.
 
 use gyre_layout::registers::{

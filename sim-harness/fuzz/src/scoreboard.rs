@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scoreboard: writes that may happen, data that must arrive, and findings (X-5, HW-1).
 
 use std::collections::{BTreeMap, BTreeSet};

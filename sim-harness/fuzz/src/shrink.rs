@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Makes a failing case small: fewer stimuli, simpler fields, a smaller machine, still the same kind of failure.
 
 use crate::case::{Action, Carried, Case, Send};

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // AXI4 memory slave, wire side: handshakes cycle by cycle. Addresses and write data go out as
 // records; read data and write responses wait here until they are due and are sent in order of it.
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // The barrier wires of a node's tree ports: 16 pulses beside each tree link, in records as of a link.
 #pragma once
 

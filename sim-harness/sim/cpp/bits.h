@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Copies between Verilator's port types and 64-bit words, low word first.
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Triggers of the rising edges of a model's clocks.
 #pragma once
 

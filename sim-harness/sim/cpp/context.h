@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // The Verilator context of a machine's models and their common waveform.
 #pragma once
 

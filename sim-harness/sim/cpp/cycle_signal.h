@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Signal `machine.cycle` of a waveform: the cycle that is written.
 //
 // It is declared after the signals of all models and always shown. Verilator 5.048 keeps the signals that `dumpvars`

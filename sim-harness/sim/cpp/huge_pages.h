@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Memory in huge pages. A node's model is some hundred kilobytes, of which each cycle touches places all over: in pages of
 // 4 KiB, a machine's nodes take more of them than a processor holds translations for.
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // The links of a node: drives inputs from records, records outputs that change or carry a flit.
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Link records of a window on their way into a model.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 #include "gyre-sim/cpp/loader.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Loads models from shared libraries; the simulator's side of model.h.
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // The boundary between the simulator and a shared library with a model: what the library's entry gives. Plain C++, since
 // what cxx generates is the simulator's alone.
 #pragma once

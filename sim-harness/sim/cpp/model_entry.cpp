@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // The entry of a library with a node or a router. How it is made stands in made_of.h, which models.rs writes.
 #include "huge_pages.h"
 #include "made_of.h"

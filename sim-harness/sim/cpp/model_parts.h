@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Parts of the evaluation of the model in this library, which Verilator calls Vmodel.
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Clocks a Verilated model; the wire side (`Wires`) drives and records around each rising edge.
 #pragma once
 

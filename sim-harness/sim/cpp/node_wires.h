@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Everything around gyre_node: links, barrier wires, memory, register ports, interrupt.
 #pragma once
 

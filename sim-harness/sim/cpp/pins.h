@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Ports of the Verilated tops by name, so that the wire-side code is written once for all models.
 #pragma once
 

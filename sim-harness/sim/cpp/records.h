@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Records that go into and out of a run of some cycles, as 64-bit words. `src/record.rs` holds the
 // same layout.
 //

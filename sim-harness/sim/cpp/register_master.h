@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // AXI4-Lite master: one access at a time, in order.
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Everything around gyre_network: links, and sources and sinks of raw packets.
 //
 // Payload is made from the packet's 64-bit tag (its header words w6, w7) and checked at the sink.

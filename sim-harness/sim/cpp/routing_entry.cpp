@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // The entry of a library with the routing functions behind route_probe.
 #include "bits.h"
 #include "model.h"

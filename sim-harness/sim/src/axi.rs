@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! AXI4 bursts as a node's masters make them.
 
 /// Bytes of a beat on the data bus.

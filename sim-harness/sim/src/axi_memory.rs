@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory behind a node's AXI4 masters: when bursts are answered, and checks of the protocol.
 //!
 //! Handshakes, and the order of beats on the wires, are kept cycle by cycle beside the model

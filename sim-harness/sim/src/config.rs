@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Configuration of a machine, and its checks.
 
 use std::collections::BTreeSet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads that run the hardware of a window's nodes.
 //!
 //! The thread of the machine, the only one that runs software, offers the nodes of a window one after another as

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Disturbances of the links and memory ports of a machine, for tests.
 
 use crate::record::FLIT_WORDS;

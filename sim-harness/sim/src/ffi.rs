@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The bridge to the Verilated models, each in a shared library.
 
 #[cxx::bridge(namespace = "gyre")]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hardware's side of the nodes: models with what surrounds them, run a window at a time by any thread.
 
 mod flips;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Running digest of a node's activity.
 
 use xxhash_rust::xxh3::Xxh3;

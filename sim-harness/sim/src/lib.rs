@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulated machine: Verilated nodes, links, memory, clock and software tasks.
 //!
 //! [`Machine`] holds one Verilated model of `rtl/node/gyre_node.sv` a node. Nodes are wired by links

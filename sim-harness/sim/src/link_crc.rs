@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The running CRC that both ends of a link keep over its flits.
 
 use crate::record::FLIT_WORDS;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Wires between nodes, with the words under way.
 //!
 //! Ports of a node: those of the torus, then those of the tree of the collective network (parent, child 0, child 1),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine: nodes, links, memory and software on one clock.
 
 mod disturb;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The memory of a node: pages that exist once they are written.
 
 use std::collections::BTreeMap;

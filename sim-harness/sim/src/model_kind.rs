@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Kinds of models: abilities and optimisation.
 
 use serde::{Deserialize, Serialize};

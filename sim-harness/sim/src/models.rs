@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The Verilated models that machines are made of: compiled when a machine wants one, and loaded.
 
 mod layout;

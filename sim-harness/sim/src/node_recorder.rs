@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Activity of a node's hardware as events of a timeline.
 //!
 //! Events are made of what crosses the boundary of the model, with the cycles in which it does: nothing of them depends on

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Registers of a machine that has stopped, read through the debug port of its nodes.
 
 use gyre_layout::{ErrorReason, registers};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whether a machine gets on.
 
 use crate::config::EPOCH;

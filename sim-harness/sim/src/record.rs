@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Records that go into and out of a model's run, as 64-bit words. `cpp/records.h` holds the same
 //! layout and describes it.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Entries of the lists that a machine keeps for observers: link transfers, inputs and outputs of nodes.
 
 use crate::record::{InReader, Out, OutReader};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Where the events of machines go.
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine of routers and links alone, for raw traffic.
 
 use std::path::PathBuf;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The software of a machine: actors on the processors of its nodes.
 
 mod actor;

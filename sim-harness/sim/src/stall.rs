@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reports of machines that stand still: who waits for what.
 
 use std::fmt;

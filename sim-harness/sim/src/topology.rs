@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shape of a machine: coordinates, neighbours, links.
 
 use gyre_firmware::NetworkConfig;

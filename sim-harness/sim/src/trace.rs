@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waveforms of nodes, by scope and by window (DESIGN, Simulation 10).
 
 use std::collections::BTreeSet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // The routing functions of the package behind ports: one decision a set of inputs.
 module route_probe
   import gyre_pkg::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // What the models do when the RTL speaks or fails. A failed assertion, $fatal or $stop becomes a
 // C++ exception out of eval(), which a cxx bridge function returning Result turns into an Err;
 // the text of other messages goes to standard error. A model out of whose eval() was thrown must not be used again.

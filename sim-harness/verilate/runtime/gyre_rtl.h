@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Included ahead of every Verilator source: sends the model's messages to gyre_rtl.cpp
 // instead of standard output, which carries results.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The C++ compiler for Verilated code and its wrapper.
 
 use std::collections::BTreeMap;

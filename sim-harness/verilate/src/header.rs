@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads the ports of a Verilated model from its header.
 
 use std::fs;

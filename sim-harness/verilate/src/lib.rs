@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Finds the project's Verilator, turns SystemVerilog into C++ and compiles it.
 //!
 //! A [`Library`] is a model with C++ around it as a shared library, made when a program asks for it and kept in a cache.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Models as shared libraries, compiled when they are asked for.
 
 use std::borrow::Cow;

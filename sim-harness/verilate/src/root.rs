@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Folders of the RTL, of Verilator and of the model cache: in a checkout, or below the prefix of an installation.
 
 use std::env;

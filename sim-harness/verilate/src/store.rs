@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cache of compiled models, which processes share.
 //!
 //! An entry is a folder `<name>-<key>` with one file that matters (a library, as a rule), its digest and how long it took to

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Save files of GTKWave: which signals of a waveform it shows at first, and how.
 
 use std::fmt::Write as _;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Processing of the VCD waveforms that models write: rows of words, FST, first views for GTKWave.
 //!
 //! Verilator builds one trace format into a model. The traced models write VCD, and this makes an

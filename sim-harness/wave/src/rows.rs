@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Rows of words in a waveform: activity of a run, beside the signals.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The routing functions of a tree of RTL against those that the deadlock check follows.
 
 use gyre_deadlock::{Hop, MAX_DIMS, Route, Rules, Torus, minimal_ports};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Barriers of a job's tasks that are made by no message of the machine.
 
 use std::cell::RefCell;

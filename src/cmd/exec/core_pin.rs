@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One core of the host for the machine and the tasks of a program, of which only one runs at a time.
 
 use std::os::linux::net::SocketAddrExt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Environment variables that lead MPI programs to the machine.
 
 use std::env;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs that poll for what never comes: each poll takes simulated time, so that the machine never stands still.
 
 use std::cell::RefCell;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Output of a program's tasks.
 
 use std::io::{self, Write as _};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Services of the machine for the threads of a program's tasks, beside the platform of their nodes.
 
 use std::cell::{Cell, RefCell};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! State of a job that its tasks share.
 
 use std::cell::{Cell, RefCell};

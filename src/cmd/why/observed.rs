@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs of a program that are recorded.
 
 use gyre::timeline::with_operations;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The counterfactuals of `gyre why --prove`: the program again on the RTL, without a cause.
 
 use gyre_driver::Op;

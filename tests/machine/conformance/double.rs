@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs on the test double: all tasks take turns on one host thread, in an order by the seed.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a run of a program has shown, without anything that depends on timing, and what must be in it.
 
 use std::collections::BTreeMap;

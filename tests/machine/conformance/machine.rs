@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs on the Verilated machine: a thread for every endpoint.
 
 use std::sync::Arc;

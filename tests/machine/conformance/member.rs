@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One task of a random program on any platform: what it does and what it notes.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The same random programs of a driver's user on the test double and on the Verilated machine: contexts, sends of
 //! every kind, puts, gets, read-modify-writes, fences, matched messages, accesses and posts that are refused, regions
 //! and contexts that come and go. Messages, ends of callbacks, errors and memory must be the same on both, and as the

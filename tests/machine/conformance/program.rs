@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random programs of a driver's user, made from a seed: what each endpoint does, round by round, and what of it must
 //! come out whatever the timing.
 //!

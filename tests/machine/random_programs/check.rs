@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What must hold of an endpoint when a program has ended.
 
 use std::collections::{BTreeMap, BTreeSet};

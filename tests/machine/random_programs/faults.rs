@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine with a planted fault: between driver and DMA engine, descriptors are held back until the driver
 //! sleeps, and changed or put into another order.
 

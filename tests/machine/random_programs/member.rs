@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One endpoint of a random program: what it does, and what it sees.
 
 use std::collections::{BTreeMap, BTreeSet};

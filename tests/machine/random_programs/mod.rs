@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random programs of sends, puts, gets, read-modify-writes, fences, acknowledgements and matched messages
 //! between the endpoints of one or two clients on random Verilated machines, through the network, by loop-back
 //! and through shared memory, against an executable reference: order of each pair, everything once, every byte,

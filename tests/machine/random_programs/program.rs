@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What random programs are made of.
 
 use gyre_driver::{AckConfig, AckMethod, Ordered, RmwOp, RmwWidth, SameNode, SendImmediate};

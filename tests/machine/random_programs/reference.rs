@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The executable reference: carries a program out on plain memory, one step after the other, and says what
 //! must hold of its run on the machine whatever the timing.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Shared by the MPI programs: checks that end the program with status 1 and name the place, bytes that tell one message
  * from another, and sections, of which the arguments choose some. */
 #ifndef CHECK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Collectives over all tasks, over parts of them in any order and between two groups; every result is computed again. */
 #include <limits.h>
 #include <unistd.h>

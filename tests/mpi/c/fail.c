@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Task 1 fails as the argument says while the others wait for it. */
 #include <signal.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Messages between two tasks: every length at a limit, every mode, matching, order, errors. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* One-sided transfers: every length at a limit, addresses of any alignment, every kind of synchronisation. */
 #include "check.h"
 

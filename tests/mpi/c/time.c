@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Time of the machine: it never goes back, sleeping takes it, and a message takes some. */
 #include <unistd.h>
 

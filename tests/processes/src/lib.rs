@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A program of two tasks that exchange messages, on any platform: as a coroutine inside the machine's
 //! process, or as a process of its own.
 

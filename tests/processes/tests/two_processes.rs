@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two tasks as two operating-system processes, in lock-step with the machine in a third, do what they
 //! do as coroutines inside it, cycle by cycle.
 

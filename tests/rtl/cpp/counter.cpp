@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Counters on one clock, in one Verilator context; src/counter.rs has the other side.
 #include "Vcounter.h"
 #include "verilated_vcd_c.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // A Verilated fabric of nodes with the memory and register side of each, as records.h of gyre-sim describes it;
 // src/flat_fabric.rs has the other side.
 

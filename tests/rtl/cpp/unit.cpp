@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Any Verilated unit behind one interface, whatever its ports are; src/unit.rs has the other side.
 #include "Vunit.h"
 #include "Vunit___024root.h"

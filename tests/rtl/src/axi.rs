@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! An AXI4 memory that answers late, out of order across ids and with errors, and checks the protocol.
 
 use std::collections::{BTreeMap, VecDeque};

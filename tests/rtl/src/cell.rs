@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Leaf cells for benches that compare them with a small model in every cycle.
 
 use std::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reference of collectives (HW-5): nodes of a route, contributions, and results at each node in their
 //! order.
 

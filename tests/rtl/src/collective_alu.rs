@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reference of the collective ALU (HW-5), computed by the host, and operands that reach its corners.
 
 use fastrand::Rng;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A bench of counters, Verilated from `sv/counter.sv`: proves the build support end to end.
 
 use std::ffi::{CString, c_char, c_void};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine of DMA engines: `gyre_dma` units with AXI memories, over a lossless network in Rust. Packets of a fixed route
 //! keep their order; dynamic ones arrive by any link, in any order.
 

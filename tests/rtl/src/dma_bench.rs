@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages between DMA engines, and the scoreboard that judges them.
 
 use std::collections::{BTreeMap, VecDeque};

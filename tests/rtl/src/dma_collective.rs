@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The place of the collective network at a DMA engine: what is injected on a class route comes out, packet by
 //! packet, at the engine that the route leads to; a route that leads nowhere takes nothing more.
 

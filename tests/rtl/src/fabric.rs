@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine of Verilated `gyre_network` units, wired in Rust, under raw traffic.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A Verilated `gyre_fabric` of 2x2 nodes behind the wire-side code of `gyre-sim`'s nodes, so that what a
 //! machine of single nodes was fed with can be played to it.
 

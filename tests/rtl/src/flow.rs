@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ordered-dynamic flows into one `flow_reorder`: sources that keep their windows, a network that keeps no order, and
 //! the scoreboard of its outputs.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reads packed structs and enumerations of `gyre_pkg` in Verilated SystemVerilog
 //! (`rtl/pkg/layout_probe.sv`).
 

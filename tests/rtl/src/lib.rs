@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Verilator testbenches of RTL units, of a node and of the flat fabric, with scoreboards in Rust.
 //!
 //! Units are compiled when a test asks for one, and kept in `target/units`. `node1`, of one dimension, is the smallest node.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Libraries of Verilated models, compiled when a test asks for one.
 
 use std::env;

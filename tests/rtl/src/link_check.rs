@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Check bits of a link as the specification says them, bit by bit.
 
 /// One more byte of the IEEE CRC-32.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One Verilated node with its links joined, in the tree parent to child 0, register accesses over either AXI4-Lite slave, and a
 //! memory whose answers a test gives or holds back.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets as flits, and flits as packets again.
 
 use gyre_layout::{CHUNK_BYTES, Coord, HEADER_BYTES, Header, Kind, VClass};

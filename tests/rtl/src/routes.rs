@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Routes through a machine, made of the decisions of single routers, and their checks.
 
 use gyre_layout::MAX_DIM;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Matches arrivals with sent packets: every packet once, in order, whole, at its destination.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packed structs and sizes of `gyre_pkg` and `gyre_dma_pkg` that benches of leaf cells exchange with them.
 
 use gyre_layout::ErrorReason;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A tree of Verilated `gyre_collective` units, wired in Rust: collectives judged by
 //! [`crate::collective::Book`], and barriers.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Any Verilated unit behind one type: ports by name, values by element.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every unit under test.
 //!
 //! Ports are read from the header that Verilator writes, so there is no port list to maintain: a new unit needs a line in

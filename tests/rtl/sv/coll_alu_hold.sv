@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // The collective ALU with a check on every register of every stage: it holds while no flit enters it.
 module coll_alu_hold
   import gyre_pkg::*;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 // Fails when registers change in a cycle in which nothing enables them.
 module hold_check #(
     parameter int unsigned Width = 1

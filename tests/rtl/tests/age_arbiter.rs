@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `age_arbiter`: the oldest of those that ask, by stamps that wrap; among equals each in turn.
 
 use gyre_rtl_tests::Unit;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `coll_alu`: every operation on every type, bit for bit as the host computes it, at one flit a cycle (HW-5).
 
 use std::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Barriers of the collective network (HW-5): exact latency, nobody let go early, all routes at once, errors.
 
 use std::collections::{BTreeMap, BTreeSet};

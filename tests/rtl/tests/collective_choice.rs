@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `coll_select` and `coll_down`: what a node does with a packet of a class route is what the deadlock check says, for
 //! every value of the route's register, every set of waiting packets and every output without room (X-3, HW-5).
 

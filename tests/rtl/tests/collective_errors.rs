@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The collective network under errors (HW-5): contributors that disagree, packets where they do not belong, links
 //! that go down and nodes that are reset. Everything else goes on, and afterwards all is well again.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Faults planted in the RTL of the collective network (`build/models.rs`): the bench notices each of them, and finds
 //! nothing wrong with the unit as it is in the very same scenario (HW-5). The files with faults have no assertions.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Trees of `gyre_collective` under random collectives: each result once, in order, combined in tree order (HW-5).
 
 use std::cell::Cell;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The build support end to end: Verilator, C++ compiler, cxx, waveforms.
 
 use std::fs::{self, File};

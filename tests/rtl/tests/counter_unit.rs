@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The counter unit beside a memory and a model of what each decrement and read-modify-write makes of it, and once more
 //! with a fault that the model must find (HW-1, HW-4, X-5).
 

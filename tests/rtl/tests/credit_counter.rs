@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `credit_counter` against a number in Rust.
 
 use gyre_rtl_tests::{Failure, Unit};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The flat fabric does in every cycle what a machine of single nodes does (HW-3): a machine runs its firmware
 //! and random traffic of all kinds, or collectives beside messages (HW-5), and what its memories and software fed to the nodes is played to the
 //! fabric. Every link word, memory access, register answer and interrupt of every node must be the same in

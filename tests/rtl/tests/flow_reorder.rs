@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `flow_reorder`: packets of ordered-dynamic flows go on once each, whole, in order, whatever order they come in (HW-4).
 
 use gyre_layout::ErrorReason;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! DMA engines in loop-back and among each other: messages, rings, turns, visibility (HW-1).
 
 use std::cell::RefCell;

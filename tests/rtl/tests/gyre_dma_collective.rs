@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collectives at the DMA engine: injection on class routes with room of their own, both deliveries (HW-5).
 
 use gyre_layout::{CollOp, CollType, Collective, Kind};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! DMA engines with bad descriptors, bad packets, refused memory accesses and refused register
 //! writes (HW-1): reported once with its reason, contained, and the engine goes on.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! DMA engines with ordered-dynamic flows over a network that keeps no order (HW-4).
 
 use std::cell::RefCell;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre_fifo` against a queue in Rust.
 
 use std::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Machines of `gyre_network` under raw traffic: every packet once, in order, whole (HW-3).
 
 use std::cell::RefCell;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Dynamic packets, programmed orders of dimensions and classes in machines of `gyre_network` (HW-3, HW-4).
 
 use std::cell::RefCell;

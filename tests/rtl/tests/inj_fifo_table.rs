@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table of injection FIFOs beside a model of its registers and rings, and once more with a fault that the model must
 //! find (HW-1, X-5).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every field and every code of `gyre-layout` against SystemVerilog.
 
 use gyre_layout::{

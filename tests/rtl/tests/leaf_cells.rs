@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Leaf cells under random stimuli, each beside a small model that is compared in every cycle, and each once more with a
 //! fault that the model must find.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A pair of `link_unit` over wires of L cycles: handshake, flits in order, check bits, faults (HW-3).
 
 use std::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `lrs_arbiter`: the requester whose last grant is the longest ago, and only moving when it is used.
 
 use gyre_rtl_tests::{Unit, cases};

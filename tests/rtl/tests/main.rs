@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! RTL units, a node and the flat fabric, Verilated.
 
 mod age_arbiter;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Registers of a node over its AXI4-Lite slaves.
 
 use gyre_layout::registers::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reset, drain, idleness and errors of one node, in the middle of its work.
 
 use gyre_layout::registers::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Read-modify-writes of a node on itself, against a reference: operations, order, rights, errors.
 
 use gyre_layout::registers::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Read-modify-writes between the nodes of a machine, all at once.
 
 use std::cell::RefCell;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Leaf cells of the receive side that write packets to memory and order them under random stimuli, each beside a small model that is compared in every cycle, and each
 //! once more with a fault that the model must find (HW-1, X-5).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `refusal_log`: refused packets until software takes them.
 
 use gyre_layout::registers::{refusal, refusals};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The routing functions of `gyre_pkg` in every shape of up to three dimensions of 1 to 5 nodes, ring
 //! or line (HW-3, X-3).
 

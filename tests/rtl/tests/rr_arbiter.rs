@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `rr_arbiter`: one grant, to a requester, fair, and only moving when the grant is used.
 
 use gyre_rtl_tests::Unit;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The events of a trace, and their order.
 
 use std::collections::BTreeMap;

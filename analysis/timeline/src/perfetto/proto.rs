@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The messages of Perfetto's trace format that a timeline needs, by the field numbers of `perfetto_trace.proto`.
 
 use prost::Message;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The points of packets: what the hardware does with them.
 
 use gyre_timeline::{Note, What};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Dependencies of threads: waits and polls.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Domains, their trees and leaders, over many descriptions of hardware and placements of software threads.
 
 use std::collections::BTreeSet;

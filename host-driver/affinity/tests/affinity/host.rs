@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Hardware threads of real machines: the host, and descriptions of others.
 
 use std::fs;

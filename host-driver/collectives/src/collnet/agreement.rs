@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! State of an agreement at the endpoint that acts for a node.
 
 use std::sync::Arc;

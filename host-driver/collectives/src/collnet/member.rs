@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A member's requests for routes and their release.
 
 use std::sync::Arc;

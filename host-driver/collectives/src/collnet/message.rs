@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages of route negotiation between the nodes of a tree. All numbers are little-endian, without gaps.
 
 use gyre_driver::{CollnetChoice, CollnetShare, Context, Endpoint, Error as DriverError, Platform};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Negotiation of routes of the collective network among the members of a geometry and the nodes between them (HW-9).
 //!
 //! The nodes of the smallest tree that joins all members take part, each by one endpoint: the one that enters the

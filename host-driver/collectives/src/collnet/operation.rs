@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operations of the collective network.
 
 use gyre_driver::{CollOp, CollType};

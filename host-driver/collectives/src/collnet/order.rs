@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Order of entry into the collective network: that of the collectives, at all nodes.
 
 use std::collections::VecDeque;

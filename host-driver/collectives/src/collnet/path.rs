@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Nodes between a member and the root of the tree that joins all members.
 
 use std::collections::BTreeMap;

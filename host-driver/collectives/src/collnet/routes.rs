@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Routes of the collective network that a geometry holds.
 
 /// Routes of the collective network that a geometry holds: the same at all members.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! State of a geometry's routes at one member.
 
 use std::sync::Arc;

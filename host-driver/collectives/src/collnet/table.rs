@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Routes of the geometries of a context.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Places of a geometry's tasks, and the tree along them (AF-2 to AF-5).
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Geometries of the tasks of a client, and from configurations.
 
 use std::ops::Range;

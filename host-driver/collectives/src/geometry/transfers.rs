@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Transfers of endpoint-parallel collectives (EP-10 to EP-12).
 
 use std::sync::{Arc, PoisonError};

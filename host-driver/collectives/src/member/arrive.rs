@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Arrival of messages of collectives.
 
 use std::borrow::Cow;

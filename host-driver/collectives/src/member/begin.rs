@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Start of a collective at one member.
 
 use std::sync::Arc;

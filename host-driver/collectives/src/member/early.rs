@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Early messages: their collective or receive is not ready.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Executor: runs ready steps of collectives, and ends collectives.
 
 use std::sync::Arc;

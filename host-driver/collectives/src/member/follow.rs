@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collectives that a member joins by its follow callback (EP-9).
 
 use std::sync::Arc;

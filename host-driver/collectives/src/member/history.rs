@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sequence numbers of a geometry's collectives: the next, completed ones, abandoned ones.
 
 use std::collections::{BTreeMap, VecDeque};

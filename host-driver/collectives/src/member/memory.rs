@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared memory of a member's node: opened by the first collective that uses it, and told of ended collectives.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sending of messages of collectives.
 
 use gyre_driver::{

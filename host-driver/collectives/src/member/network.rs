@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Steps of schedules that enter the collective network, in the order of the collectives (HW-5).
 
 use std::sync::Arc;

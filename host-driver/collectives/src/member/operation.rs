@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A collective under way at one member: progress through the steps of its schedule.
 
 use std::collections::BTreeMap;

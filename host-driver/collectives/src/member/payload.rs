@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data of messages that have arrived.
 
 use std::borrow::Cow;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Posted collectives that have not begun.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The geometries of a context, and their collectives under way.
 
 use std::collections::BTreeMap;

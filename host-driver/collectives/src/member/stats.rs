@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counts of a context's collectives.
 
 use std::sync::Arc;

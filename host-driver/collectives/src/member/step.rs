@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Execution of schedule steps at a member.
 
 use std::sync::Arc;

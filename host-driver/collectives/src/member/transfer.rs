@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Data of messages: sent in packets, or announced and fetched by rendezvous.
 
 use gyre_driver::{BufferRange, Context, DoneFn, Endpoint, Op, Platform, SendImmediate};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Detection of disagreement on the collective network (EP-4, HW-5) and in shared memory. Neither carries signatures,
 //! so disagreeing members would wait for each other forever. A member that has waited long sends its signature to the
 //! others, which compare. The same serves a member that waits for a message while a neighbour writes to memory.

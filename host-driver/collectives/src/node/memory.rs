@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared segment through which the members of a geometry on one node work together.
 //!
 //! Every member has a piece of the segment that only it writes: a line of words, then slots for data. It *publishes*

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The endpoints of a geometry by node.
 
 use std::collections::BTreeMap;

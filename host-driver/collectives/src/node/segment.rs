@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Layout of the segment that members of a node share, and typed access to it.
 
 use gyre_driver::{Op, Platform, PlatformLock, SharedSegment};

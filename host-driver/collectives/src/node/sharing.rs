@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sharing of nodes by endpoints of a geometry.
 
 /// Sharing of nodes by the endpoints of a geometry: the same at all members.

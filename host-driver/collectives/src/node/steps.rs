@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Schedule steps in the memory of a node.
 
 /// A step in shared memory. Members are numbered within their node; parts count from 0.

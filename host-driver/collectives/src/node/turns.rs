@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The order in which the collectives of a geometry work in the memory of a node.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reductions: a built-in operation on a type, or an operation of the user.
 
 use super::kind::ReduceKind;

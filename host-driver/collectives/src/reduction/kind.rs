@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Identity of a reduction, which members compare.
 
 use super::{DataType, ReduceOp};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operations that the user defines (EP-18).
 
 use std::fmt;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks of requests against the geometry and the buffers.
 
 use gyre_driver::{BufferRange, DmaBuffer};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Builder of schedules, used by all algorithms.
 
 use gyre_driver::Routing;

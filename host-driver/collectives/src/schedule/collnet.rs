@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Algorithms on the tree of the collective network (HW-5, AF-5): one endpoint of each node, its agent, enters. The
 //! others of the node work with it in shared memory.
 

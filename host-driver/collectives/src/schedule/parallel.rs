@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collectives in which several endpoints of the root's task work in parallel (EP-10, EP-11, EP-12), some on other
 //! nodes (EP-15). With one endpoint they are the linear algorithms.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reduce, allreduce, scan and reduce-scatter. The schedule fixes the order of combination, so that results repeat
 //! bit for bit.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Algorithms in shared memory (HW-7, EP-8, AF-5): the endpoints of a node work in a shared segment along their
 //! affinity tree; one endpoint of each node exchanges messages with the other nodes.
 //!

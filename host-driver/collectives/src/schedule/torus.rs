@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collectives along the dimensions of a torus, in several colours at once.
 
 use core::ops::Range;

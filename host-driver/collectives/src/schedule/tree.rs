@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Trees of the tasks of a geometry.
 
 use gyre_driver::Routing;

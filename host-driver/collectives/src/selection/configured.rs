@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lists of algorithms from configuration files (EP-5, EP-8).
 
 use gyre_driver::{

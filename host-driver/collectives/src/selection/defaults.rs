@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Default lists of algorithms.
 
 use super::condition::Condition;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! An algorithm of a list, with its conditions.
 
 use super::condition::Condition;

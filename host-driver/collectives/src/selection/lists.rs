@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Lists of algorithms of a geometry (EP-8).
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages between threads in the node's shared memory.
 //!
 //! Each thread has a piece of the segment that only it writes: slots for its parent, slots for its children, and a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Exchange of thread places within a node through shared memory.
 
 use gyre_affinity::{Place, PlaceError};

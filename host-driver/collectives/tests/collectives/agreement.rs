@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Members that call different things, members that are called by others, and several collectives at once.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Choice of algorithms (EP-8), and of the root's endpoint that serves each peer (EP-10 to EP-12, EP-15).
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Geometries of configuration files (EP-5, EP-7, EP-8, X-5).
 
 use crate::world::{self, World, ends, note};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Members that call nearly the same: every field that may differ is compared (EP-8).
 
 use crate::world::{Call, Place, World, ends, note};

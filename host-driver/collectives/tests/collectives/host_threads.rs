@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Members of a geometry and their callbacks between host threads (EP-3, EP-13).
 
 use gyre_collectives::{Collectives, Done, Follow, FollowFn, Member};

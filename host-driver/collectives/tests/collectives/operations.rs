@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operations on types, alone and inside collectives.
 
 use crate::world::{self, Case, World, check, reduced};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every collective with every algorithm, against a serial reference, on the driver's test double.
 
 use crate::world::{self, Case, Place, World, check, ends, note, pattern, reduced};

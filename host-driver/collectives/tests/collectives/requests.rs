@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Requests that make no sense are refused before anything is sent (EP-13, X-5).
 
 use crate::world::{Call, World};

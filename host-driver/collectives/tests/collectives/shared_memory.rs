@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collectives in the memory that the endpoints of a node share, on the driver's test double.
 
 use std::sync::Arc;

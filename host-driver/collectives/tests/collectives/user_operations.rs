@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reductions by operations that the user defines (EP-18), on the driver's test double.
 
 use crate::world::{Call, Case, Place, World, check, contents, ends, note, pattern};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tasks on the driver's test double, their geometries, and a serial reference of every collective.
 
 use std::collections::BTreeMap;

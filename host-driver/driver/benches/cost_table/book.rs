@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counted events: sections of a scenario, and the operations that the driver charges in them.
 //!
 //! Callgrind knows the functions `counted_*` and `uncounted_*` by their names, so none of them may be inlined or merged

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Executes a scenario under callgrind and reads its counts.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Measures the cost of the driver's operations and writes `cost-table.toml`: `make cost-table`.
 //!
 //! The compiled driver is executed under callgrind, which counts its instructions, on a test double of the machine,

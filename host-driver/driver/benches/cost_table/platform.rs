@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The platform on which the driver is measured: the test double of the machine. The work of the double is in functions
 //! called `uncounted_*`, which are not counted and call none of each other. The counts cover the work of a processor
 //! for the driver: its instructions, the calls that stand for accesses, the copies between ring and registers or

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Scenarios to measure: uses of the driver in which every operation occurs, alone as far as it can be and in
 //! whole protocols. Of a protocol each side is counted by itself.
 

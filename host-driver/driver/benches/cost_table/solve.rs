@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Bounded least squares: from counts and charges to costs of operations.
 
 use gyre_driver::Op;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Configuration of the acknowledgement dispatcher (AK-5).
 
 use serde::Deserialize;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cookies: operations of an origin that end with an acknowledgement of their target.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sends the acknowledgements that a context owes, as the dispatcher groups them.
 
 use crate::ack::{AckDispatcher, AckPacket, AckStats};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Assembly of arriving messages: packets become messages, which go where their dispatch callbacks say.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Deferred receives: completion of the eager messages held for them.
 
 use crate::ack::sender::refuse;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The messages whose receives are deferred.
 
 use std::collections::BTreeMap;

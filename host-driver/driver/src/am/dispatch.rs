@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Dispatch of arriving messages to callbacks (EP-4).
 
 use std::collections::BTreeSet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory for payload without a receive, and its accounting (CT-3).
 
 use crate::buffer::BufferRange;

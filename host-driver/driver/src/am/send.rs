@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! SEND: from messages to packets (FN-3).
 
 use gyre_layout::MAX_PAYLOAD_BYTES;

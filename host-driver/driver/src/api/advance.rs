@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Advancing a context: the thread that does so carries out work and runs callbacks.
 
 use crate::api::callbacks::Callbacks;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The functions of a program as protocols call them.
 
 use crate::am::dispatch::{Arrival, Receive};

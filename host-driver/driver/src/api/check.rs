@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks of operations at their post.
 
 use crate::buffer::RemoteAddress;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Clients: collections of a node's resources for one user of the driver (EP-1, EP-5, EP-6).
 
 use crate::api::context::Context;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The routes of the collective network as a context takes them (HW-5, HW-9).
 
 use gyre_firmware::RoutePart;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Completions: tokens by which a thread waits for operations that it has posted.
 
 use crate::api::context::Context;

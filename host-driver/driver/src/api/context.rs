@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Contexts: a share of a client's resources with a work queue (EP-2, EP-3).
 
 use core::ops::{Deref, DerefMut};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Byte counters at the target of puts (EP-16, HW-1).
 
 use crate::api::context::{Context, DoneFn};

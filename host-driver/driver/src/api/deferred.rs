@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Deferred receives as programs post them.
 
 use crate::api::context::{Context, DeferFn, DeferredReceive, DoneFn};

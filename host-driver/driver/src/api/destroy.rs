@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The end of a context.
 
 use crate::api::callbacks::Callbacks;

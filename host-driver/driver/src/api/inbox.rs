@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Inboxes: active messages that a thread takes at a time of its choice, instead of a callback at their arrival.
 
 use std::collections::VecDeque;

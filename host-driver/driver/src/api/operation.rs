@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operations as programs post them: with functions as done callbacks.
 
 use crate::api::context::{CallFn, DoneFn};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operations that a program posts to a context: sends, puts, gets, read-modify-writes, fences, acknowledgements.
 
 use gyre_note::Note;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A context's queue: posted work, calls at a time, and sleeping threads.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Threads of a context: posts to its queue, and sleep until there is something to do.
 
 use std::collections::VecDeque;

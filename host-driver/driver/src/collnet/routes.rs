@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A node's share of the collective network: class routes, barrier routes, and resources of a member at its node (HW-5,
 //! HW-9).
 //!

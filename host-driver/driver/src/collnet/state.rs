@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Barriers and transfers of a context that have not ended.
 
 use std::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Barriers and transfers on the routes of the collective network (HW-5).
 
 use std::collections::VecDeque;

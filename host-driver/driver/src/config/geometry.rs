@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Geometries of configuration files, with their lists of algorithms (EP-5, EP-7, EP-8).
 
 use core::fmt;

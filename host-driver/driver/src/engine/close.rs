@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! End of a context: tells its peers and gives its resources of the node back.
 
 use std::collections::BTreeMap;

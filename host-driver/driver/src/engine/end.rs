@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ends of operations: completions go to the protocol that waits for them, or to the program.
 
 use gyre_layout::{Coord, ErrorReason};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Creation of a context: takes its resources of the node, all of them or none.
 
 use gyre_firmware::Node;

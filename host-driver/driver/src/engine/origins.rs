@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Endpoints of recent packets.
 
 use crate::am::assembly::PacketOrigin;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reception: packets go to the messages that they are parts of, and control messages to their protocols.
 
 mod control;

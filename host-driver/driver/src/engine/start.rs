@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! New work: instructions go to their protocols, and waiting operations are started as far as there is room.
 
 use gyre_note::Note;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! One turn of `advance`: new work, packets, completions, acknowledgements.
 
 use gyre_layout::event;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Routing of ordered traffic between nodes (HW-4).
 
 use core::fmt;

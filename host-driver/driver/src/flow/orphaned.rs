@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Target-side flow contexts whose context has been destroyed (HW-4).
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ordered-dynamic flows between contexts (HW-4): the routes that keep the traffic between two contexts in order.
 //!
 //! Requests and responses have a route each: the fixed route or a flow. It is chosen before the first packet leaves,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The node's ordered-dynamic flows (HW-4) as their registers show them.
 //!
 //! All contexts of a node share its flows. A context takes a flow by opening it: the node refuses to open a flow twice.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The module's dispatch callbacks: handling of arriving messages of each kind.
 
 use gyre_note::Note;

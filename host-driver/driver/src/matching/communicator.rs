@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Communicators: numbers that separate messages, and groups of tasks by whose ranks sends and receives name tasks.
 
 use crate::error::{Error, Fault};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Delivery of matched messages: data goes to its receive, and both sides are told.
 
 use gyre_note::Note;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Formats of the messages of the primitives, and their decoding.
 
 use super::label::Label;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Encoding of the number of a communicator in messages: in its byte of the packet header, or, where that does not
 //! suffice, in 4 bytes of the payload.
 

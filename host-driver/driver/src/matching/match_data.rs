@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Match data of messages and receives.
 
 use super::communicator::Communicator;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The messaging module as a program sees it: sends, receives, probes.
 
 use std::collections::BTreeMap;

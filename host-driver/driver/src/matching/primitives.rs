@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The messaging primitives, of which protocols for matched messages are made (CT-7).
 //!
 //! | primitive | action |

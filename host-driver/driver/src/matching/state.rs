@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! State of a messaging module: its configuration, receives and messages.
 
 use core::fmt;

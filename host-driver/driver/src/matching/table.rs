@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Matching of messages with receives: the queue of posted receives and the queue of pending messages.
 
 use std::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Puts that a fence may have to wait for, in constant space for any number of endpoints (FN-2).
 
 use crate::endpoint::Endpoint;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Refused puts of one origin that no fence has reported.
 
 use super::word::PutNumber;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The software words of puts and gets, which identify a packet that a node refuses.
 
 /// Numbers of puts count modulo this: one less than the field could hold, so that words of different contexts are never

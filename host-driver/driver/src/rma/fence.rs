@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fences (FN-1 to FN-8), put synchronisation and acknowledgements.
 //!
 //! A fence sends FENCE behind all earlier traffic of the context to the endpoint. Messages before it have been handled

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Remote gets and read-modify-writes of a context: each has a byte counter, which its response lowers to zero.
 
 use std::collections::VecDeque;

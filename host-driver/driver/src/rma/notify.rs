@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Notification of the target of a put (EP-16): by a callback there, or by a byte counter that the put lowers.
 
 use crate::buffer::RemoteAddress;

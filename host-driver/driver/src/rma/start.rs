@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Puts, gets and read-modify-writes: from operations to descriptors.
 
 use gyre_layout::{Descriptor, Source, Transfer};

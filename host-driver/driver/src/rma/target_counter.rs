@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Byte counters that puts of peers lower, and whose owner waits for zero (EP-16, HW-1).
 
 use gyre_layout::CounterRef;

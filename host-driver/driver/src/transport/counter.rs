@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Byte counters of a context: 8 B each, little-endian, lowered by the DMA engine as puts arrive (HW-1). They are in
 //! pairs: the target of a read-modify-write lowers the second one to refuse it.
 

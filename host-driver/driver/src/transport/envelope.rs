@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Software word 0 of a memory-FIFO packet: its sender and its handler.
 
 /// Contents of software word 0; software word 1 is the tag.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Injection FIFOs: rings of descriptors in node memory.
 
 mod lane;

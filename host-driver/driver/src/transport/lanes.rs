@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sends of a context through the DMA engine: its injection FIFOs, and the descriptors of its messages.
 
 use core::mem;

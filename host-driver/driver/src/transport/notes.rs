@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Notes to the platform about messages and packets.
 
 use gyre_note::{Context, Note};

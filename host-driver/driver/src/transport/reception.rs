@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reception FIFOs: rings of packets in node memory.
 
 use gyre_firmware::{Node, ReceptionConfig, Register};

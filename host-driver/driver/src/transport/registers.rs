@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Register accesses with their software cost, and the firmware's view of the same bus.
 
 use gyre_firmware::{Node, Register, RegisterAccess};

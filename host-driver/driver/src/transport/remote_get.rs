@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The remote-get injection FIFO of a context: gets of peers from this context fill it, and the DMA engine empties it
 //! (CT-4).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Communication of the processes of a client on one node, in the node's shared memory (HW-7).
 //!
 //! * The endpoint table, one segment for each client: the open contexts on the node, with their

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Control messages: the messages that contexts exchange for the protocols, as memory-FIFO messages of one
 //! packet with dispatch identifiers of their own. All numbers are little-endian, without gaps.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Operations to contexts that are not open, and get data that its requester refuses, on the test double: each
 //! waiting operation ends with an error, and concurrent operations are unaffected.
 

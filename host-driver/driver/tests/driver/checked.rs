@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages whose data the receiver knows.
 
 use gyre_driver::{BufferRange, Context, Platform, Receive};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Communicators on the test double: numbers of 32 bits, groups whose ranks sends and receives name (CT-1).
 
 use std::sync::Arc;

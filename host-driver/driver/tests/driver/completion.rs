@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Completion tokens: a thread waits for operations without callbacks of its own (EP-2).
 
 use gyre_driver::{

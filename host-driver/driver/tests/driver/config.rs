@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Configuration files: what they give, and what is refused with file, line, field and value (EP-5, X-5).
 
 use gyre_driver::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Contexts on the test double: post, advance, dispatch, done, back-pressure, locks, misuse.
 
 use std::sync::Arc;

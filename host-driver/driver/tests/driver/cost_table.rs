@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The cost table: complete, positive, and precise about what is wrong.
 
 use gyre_driver::{CostTable, Op};

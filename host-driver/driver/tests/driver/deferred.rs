@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Deferred receives on the test double (EP-4): a dispatch callback keeps what has arrived, and the program receives or
 //! discards it later.
 

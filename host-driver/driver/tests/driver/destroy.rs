@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The end of contexts and clients on the test double: what has not finished is given up with an error, and
 //! everything can be made again on the same resources (EP-2, EP-3).
 

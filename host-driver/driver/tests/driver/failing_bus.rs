@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A register bus and an allocator that refuse an access, at every point of what the driver does with them:
 //! what cannot be opened leaves nothing behind, and what has been posted ends once, well or not.
 

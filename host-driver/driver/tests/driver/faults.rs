@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Planted faults of the hardware: none may pass in silence.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fences on the test double: whatever is under way between two endpoints, and however the classes of the
 //! network overtake each other, a fence ends after everything before it and not later than it must.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Ordered-dynamic flows between contexts, on the test double (HW-4): who gets one, what waits for it, that messages
 //! and puts stay in order, and that both ends are closed.
 

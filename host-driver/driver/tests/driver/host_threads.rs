@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Host threads share contexts: some post, others advance under the context's lock (EP-2, EP-3).
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Inboxes and typed slices: a thread takes active messages when it wants them (EP-4).
 
 use gyre_driver::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random programs of matched messages on the test double, against an executable reference of MPI's matching
 //! (CT-1, CT-6, CT-8).
 

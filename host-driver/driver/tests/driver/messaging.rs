@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The messaging module on the test double: the steps of the protocol, both arrival orders, wildcards,
 //! probe, cancel, errors, and the memory that the prior art takes.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Notes of the driver to a platform that records the stages of messages.
 
 use gyre_driver::matching::{Communicator, Messaging, MessagingConfig};

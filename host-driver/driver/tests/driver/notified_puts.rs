@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Notification of put targets on the test double (EP-16): by a callback of `advance`, or by a byte counter.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Acknowledgements by the path rule on the test double: one packet to the farthest recipient, which leaves a
 //! copy at every node on the way (AK-4).
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Functions that every turn of `advance` calls, for what no event of the node announces (EP-3, HW-7).
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The protocols of sends, and one-sided transfers, on the test double.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Puts and read-modify-writes that the node of their target refuses, on the test double: each ends with an
 //! error, nothing that was refused passes for done, and nobody else is told.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Contexts at rest: a thread may stop advancing one without delaying others (EP-3).
 
 use std::sync::Arc;

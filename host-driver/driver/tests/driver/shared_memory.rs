@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared memory of a node on the test double: the endpoint table, and messages between contexts of the node
 //! through rings instead of the DMA engine (HW-7).
 

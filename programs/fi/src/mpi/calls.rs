@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls of MPI as collectives of the driver; others are left to MPICH.
 
 use std::env;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Types and operations of MPICH that the driver's collectives have.
 
 use gyre_collectives::{DataType, ReduceOp};

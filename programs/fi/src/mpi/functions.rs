@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The functions that a program of MPI finds first. Where the program has no library of MPI after all they fail.
 
 use std::ffi::{c_int, c_void};

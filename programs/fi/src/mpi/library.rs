@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! MPICH's functions under their second names, in the library that the program has loaded.
 
 use std::ffi::{CStr, c_char, c_int, c_void};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Types and constants of PMIx, the same in its versions 3 to 6.
 
 use std::ffi::{c_char, c_int, c_void};

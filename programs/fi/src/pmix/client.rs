@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Keys of a job that a process knows, and keys that it has put.
 
 use std::collections::BTreeMap;

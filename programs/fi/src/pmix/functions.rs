@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The functions that Open MPI finds in place of its own library's.
 
 use std::ffi::{CStr, c_char, c_int, c_void};

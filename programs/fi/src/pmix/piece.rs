@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Keys and values as the start-up protocol carries them: a value in pieces, as its lines are short.
 
 /// Characters of a piece: fewer than every server takes.

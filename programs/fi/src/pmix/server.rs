@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The server of the start-up protocol, as the process reaches it: on the socket that `PMI_FD` names.
 
 use std::env;

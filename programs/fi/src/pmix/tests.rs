@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Clients and the server of `gyre exec`.
 
 use std::ffi::CString;

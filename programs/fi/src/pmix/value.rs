@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Values: of C, here, and as text of the start-up protocol.
 
 use std::ffi::{CStr, c_char};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Text about the operations that a stopped rank waits for.
 
 use std::fmt::{self, Display, Formatter};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Words, numbers, ranks, tags and labels.
 
 use super::{Parser, Refusal, plain, refuse};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! MPI matching at one rank: by source and tag, in posting and arrival order, with wildcards.
 
 use std::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs a program on a perfect network.
 
 use std::cmp::Reverse;

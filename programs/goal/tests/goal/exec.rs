@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The order of operations within a rank, and what a blocked rank says.
 
 use gyre_goal::exec::{OpState, RankState, WaitingFor};

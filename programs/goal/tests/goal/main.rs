@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! GOAL programs as text, their execution order, payload and reference run.
 
 mod exec;

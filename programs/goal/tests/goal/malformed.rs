@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every refusal: where it points and what it says.
 
 use gyre_goal::{LoadError, Reason, parse, parse_file};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Message bytes: the same in whatever pieces, different for different messages.
 
 use gyre_goal::payload::{Key, MessageNumbers, Mismatch, check, fill};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The reference run and its matcher.
 
 use gyre_goal::reference::{Arrival, Matcher, Receive, RunError, SendMode, run};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs written as text and read back are the same, in whatever layout.
 
 use gyre_goal::{ANY_TAG, Dependency, Op, OpId, OpKind, Program, RankBuilder, TAG_MAX, parse};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The traces of real programs: counts as in `workloads/README.md`, and a full run of each on the
 //! reference network.
 

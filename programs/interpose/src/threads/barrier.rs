@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Barriers of threads. Waiters in simulated time are counted here, as the C library does not tell the count of a barrier.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Conditions. Threads in simulated time wait here; others in the C library.
 
 use std::ffi::c_int;

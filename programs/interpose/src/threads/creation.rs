@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Start, end and join of threads.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The C library's own functions, which those of this library call.
 
 use std::ffi::{CStr, c_void};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks of readers and writers.
 
 use std::ffi::c_int;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The types of `abi` are those of the headers: a C program prints sizes, offsets, values and whether types are the same.
 
 use crate::abi::{self, *};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages of active-message collectives: a call from an endpoint to a child in the tree, and the answer of the child when its
 //! whole subtree has done its part.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Active-message collectives at a context: calls go down the tree, each with the headers and data of a subtree, and answers go
 //! up, each with the data of a subtree.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sending and receiving of messages of active-message collectives.
 
 use gyre_driver::{Arrival, BufferRange, Context, DoneFn, Endpoint, Error, Receive, SendMessage};

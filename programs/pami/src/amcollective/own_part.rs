@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! An endpoint's own part of an active-message collective: calls its function of the program, and transfers its data to or from
 //! the place that the function returns.
 

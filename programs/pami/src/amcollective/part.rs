@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! State of an endpoint in an active-message collective while it waits for its subtree.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Functions of the program that are called for active-message collectives.
 
 use std::ffi::c_void;

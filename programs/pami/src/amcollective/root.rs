@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The root of an active-message collective: the call from its parameters, and the place of the answer.
 
 use std::ffi::c_void;

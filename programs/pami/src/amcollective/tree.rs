@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The tree of an active-message collective: binomial, over the endpoints of a geometry in list order from the root, cyclic.
 //! The subtree of an endpoint has the places after its own, so its data is contiguous.
 

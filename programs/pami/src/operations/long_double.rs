@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! `long double`: 80 bits in 16 bytes, with the arithmetic of the x87 unit, as in C.
 
 use std::arch::asm;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 use super::long_double::LongDouble;
 use super::{Operation, combine};
 use crate::elements::{Element, Kind};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::Arc;

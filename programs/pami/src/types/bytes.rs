@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Serialized types, for other tasks.
 
 use std::collections::HashMap;

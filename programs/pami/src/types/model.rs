@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Model of types, byte by byte, for tests of layouts.
 
 use std::sync::Arc;

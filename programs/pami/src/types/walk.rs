@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pieces of the data of a transfer.
 
 use super::{Body, Layout, Piece};

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Active-message collectives of every kind from every root, one after the other and at once, with headers and data of every
  * length, in a row and with holes, in geometries of one and several endpoints a task and of a part of the tasks. */
 #include "geometry.h"

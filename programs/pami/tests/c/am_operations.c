@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Active-message collectives: how data is combined and taken in, what their callbacks may do, and what is refused, at the
  * root in words of the endpoint that refuses. */
 #include "geometry.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The extension of asynchronous progress: contexts advance while their tasks do something else. */
 #include "check.h"
 #include <pami_ext_async_progress.h>

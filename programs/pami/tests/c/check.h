@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Common to the C programs of the tests: checks that end the program with status 1 and name the line. */
 #ifndef CHECK_H
 #define CHECK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Every kind of collective by every algorithm, on the world, on a part of it and on both at once; every operation on every
  * type; sizes from nothing to tens of KiB. Elements of what is moved say where they come from. */
 #include "geometry.h"

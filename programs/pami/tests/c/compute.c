@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Computation takes the simulated time that the program says, and with --compute that of the processor. Prints how long a loop has
  * taken, microseconds. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Task 1 does not hear the signal by which it is asked for bytes of its memory, while task 0 puts some there. */
 #include <signal.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Collectives whose endpoints are all contexts of all tasks, each with data of its own, and whose elements lie in a row or
  * with holes between them. Elements say where they come from, and holes are left alone. */
 #include "geometry.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Geometries: how they come and go, which algorithms they have, what is refused. */
 #include "geometry.h"
 

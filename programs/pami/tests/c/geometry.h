@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Common to the C programs with geometries. */
 #ifndef GEOMETRY_H
 #define GEOMETRY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Messages with headers of any length, with data and without, from every task to every task: they come whole and in the
  * order of the sends, and a dispatch without long headers refuses them. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Task 1, or with an argument all tasks, ends without having ended its client. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Every task sends messages of every kind to every task, itself too, from memory of every kind. */
 #include "check.h"
 

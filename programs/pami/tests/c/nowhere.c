@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* One-sided transfers to and from memory that the other task does not have: they fail, and nothing else does. */
 #include "check.h"
 

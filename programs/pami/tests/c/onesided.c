@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Put, get, read-modify-write and memory regions, to and from memory of every kind. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Posted work, locks, several contexts, fences, time. */
 #include "check.h"
 

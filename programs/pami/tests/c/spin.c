@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Task 1 waits for what task 0 puts into its memory, without a call. */
 #include "check.h"
 

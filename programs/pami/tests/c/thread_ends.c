@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Ends of tasks that have several threads, one for each argument. */
 #include "check.h"
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Threads of the program are threads of the machine: each has its own time, and they wait for each other in it. */
 #include "check.h"
 #include <errno.h>

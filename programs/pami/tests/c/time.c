@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Clocks and sleeps of the C library are the machine's. */
 #define _DEFAULT_SOURCE
 #include "check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The extension of the torus: every task is where it says, and a task is found where it is. */
 #include "check.h"
 #include <pami_ext_torus.h>

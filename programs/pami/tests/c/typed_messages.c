@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Types and data functions on both sides of messages of every task to every task. */
 #include "types.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Puts and gets with a layout on each side, by address and by region. */
 #include "check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Types in one task: data from one place to another, and what is refused. */
 #include "types.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Common to the C programs about types: a matrix, types of its columns and of their destinations. */
 #ifndef TYPES_H
 #define TYPES_H

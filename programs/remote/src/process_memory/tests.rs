@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory of this process, reached by the system, and by a thread that copies on request.
 
 use std::fs::File;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The message, or the packet, that the first view of a waveform follows, and what it did when.
 
 use std::collections::{BTreeMap, BTreeSet};

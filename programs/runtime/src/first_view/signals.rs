@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signals of the RTL in the order in which a message passes them, and those of a node that tell what it is at.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pieces of a node's memory that are taken and freed.
 
 use std::ops::Range;

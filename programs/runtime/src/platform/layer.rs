@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Something between the driver and the simulated machine: a measurement, or a fault.
 
 use gyre_driver::{AllocError, BusError, Note, Op, Platform, SegmentError, WakeReason};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared segments of a simulated node (HW-7), and the way of their cache lines between its hardware
 //! threads.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Machines that cannot deadlock, and machines broken on purpose.
 
 use crate::{Fault, Report, Resource, Rules, Shape, Torus, decomposed, every_shape, exhaustive};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The collective network cannot deadlock, whatever class routes there are, and is refused with rules broken (X-3, HW-5).
 
 use crate::{ClassRoutes, Fault, Rules, Torus, TreeReport, TreeResource, tree};

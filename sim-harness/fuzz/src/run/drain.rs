@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waits for the end of all work, and restarts what an error has halted.
 
 use gyre_layout::ErrorReason;

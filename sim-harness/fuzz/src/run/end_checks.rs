@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks links, errors, flows, latency and memory when a case is over.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Takes what the machine has done: memory writes, register answers, packets in reception FIFOs.
 
 use std::collections::VecDeque;

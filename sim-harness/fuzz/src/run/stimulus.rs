@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Applies the stimuli of a case.
 
 use std::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Campaigns on the RTL: the same for any number of threads, and faults planted in a copy of the RTL are found.
 
 use std::fs;

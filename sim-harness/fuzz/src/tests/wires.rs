@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every wire of a link, flipped for one cycle under traffic (X-5, HW-3, HW-5): all arrives, or an error is recorded within
 //! [`REPORT`] cycles; nothing hangs or leaks without one, no assertion fires, and nothing wrong is announced as arrived.
 //!

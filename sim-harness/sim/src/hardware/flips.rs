@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Wires of links that are wrong for a cycle.
 
 use std::collections::BTreeMap;

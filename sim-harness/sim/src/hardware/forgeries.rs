@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets whose headers change on a link.
 
 use gyre_layout::LinkState;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Counts of the traffic on a machine's links.
 
 use crate::record::LinkWord;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Taps between a node's output ports and its links, for tests: counts, flips and forgeries.
 
 use std::ops::Range;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Surroundings of a node's model: memory port, inputs and outputs.
 
 use super::link_tap::LinkTap;

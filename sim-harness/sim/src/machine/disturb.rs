@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Disturbances by tests, without software and simulated time: memory that fails, stalls or withholds its answers,
 //! disturbed links, resets, register accesses over both ports.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Observation without simulated time: memory, lists of hardware activity, log of software, waveforms.
 
 use std::path::PathBuf;

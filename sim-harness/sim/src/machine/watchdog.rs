@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Machines that stand still: when they are stopped, and the report of who waits for what.
 
 use super::Machine;

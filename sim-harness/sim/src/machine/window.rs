@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A machine's windows: software and memory of a node, then its hardware, then what one leaves for the other.
 
 use super::Machine;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The packets, descriptors and codes that software knows (`gyre-layout`), as a module that elaborates only with
 //! packages that say the same.
 

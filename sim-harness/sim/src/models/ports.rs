@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ports that the C++ around a model drives and reads. RTL with others is refused before it is compiled.
 
 use gyre_verilate::Port;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Comparison of software's register map with that of an RTL tree.
 
 use std::collections::BTreeMap;

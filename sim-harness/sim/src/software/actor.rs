@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Software on the simulated clock: blocking code in stackful coroutines.
 
 use std::cell::{Cell, RefCell};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls of software on a node: memory, time, waiting. Registers are in `registers.rs`.
 
 use std::ops::Range;

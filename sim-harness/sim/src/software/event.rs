@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Future events of a node, in order of time.
 
 use std::cmp::Reverse;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Locks and notifications between actors of a node.
 
 use std::cell::{Cell, RefCell};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Register accesses of software on their way to a node and back.
 
 use std::collections::VecDeque;

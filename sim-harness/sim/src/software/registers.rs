@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Software's accesses to the registers of its node.
 
 use std::rc::Rc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! State shared by actors and the machine.
 
 use std::cell::{Cell, RefCell};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Conditions that actors wait for, and the signals that resume them.
 
 use std::fmt;

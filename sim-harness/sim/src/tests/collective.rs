@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The collective network of whole machines (HW-5): combination, broadcast and barriers over any subset of nodes,
 //! bit for bit the host's result in the order of the tree, beside a busy torus and other routes.
 

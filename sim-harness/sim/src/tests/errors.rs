@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Every error of descriptors and packets that software can provoke, on a whole machine with traffic under way
 //! the error register and the interrupt tell of it, the FIFO at fault waits for software, all
 //! others and all other nodes go on, nothing outside of a granted slot is written.

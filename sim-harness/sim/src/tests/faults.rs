@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Faults put in by the back doors reach the error registers, and what should survive them does.
 
 use super::common;

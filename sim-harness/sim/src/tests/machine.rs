@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Whole machines of Verilated nodes with software on them.
 
 use super::common::{config, run_exchange};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Drain and reset in the middle of traffic, and how firmware gets a machine back to work.
 
 use super::common;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Raw traffic over the Verilated network alone.
 
 use gyre_sim::{

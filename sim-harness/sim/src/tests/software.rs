@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Software on simulated time: registers, waits, locks, ends.
 
 use std::cell::RefCell;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Contents of waveforms; writing them changes no result.
 
 use std::collections::BTreeSet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random traffic of all kinds on whole machines: delivery in every shape, the same result every time, and
 //! performance counters that say what the test counted itself.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Runs the Verilator that the project uses with the arguments given.
 
 use std::env;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A task of the exchange as a process of its own.
 
 #![forbid(unsafe_code)]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Checks of a network that has nothing left to do.
 
 use std::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Set-up of a tree, and records of its activity.
 
 use gyre_layout::ErrorReason;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Leaf cells, each once as it is and once, as `fault_` and its name, with a fault that its bench must find.
 
 use super::{Fault, Spec};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Plants faults in copies of RTL files.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Units under test but leaf cells with a fault of their own.
 
 use super::{Fault, Spec};

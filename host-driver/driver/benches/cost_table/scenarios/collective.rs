@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collectives by messages between two tasks: the same calls as those of `gyre-collectives`.
 
 use gyre_collectives::{

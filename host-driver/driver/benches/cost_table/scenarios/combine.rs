@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Reductions, as far as the processor combines: the same calls as those of `gyre-collectives`.
 
 use core::hint::black_box;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Post, advance, wait, lock, memory.
 
 use core::hint::black_box;

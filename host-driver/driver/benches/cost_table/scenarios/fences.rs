@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Fences, with something before them and with nothing.
 
 use gyre_driver::Fence;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The messaging module.
 
 use gyre_driver::matching::{Communicator, Messaging, MessagingConfig};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sends, by part and by protocol.
 
 use gyre_driver::{Arrival, Context, Op, Receive, SameNode, SendImmediate};

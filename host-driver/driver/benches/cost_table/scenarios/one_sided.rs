@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Put, get, read-modify-write.
 
 use gyre_driver::{MemoryRegion, Rget, Rmw, RmwOp, RmwWidth, Rput};

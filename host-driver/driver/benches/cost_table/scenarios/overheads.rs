@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Cost of counting itself: calls of `charge`, accesses to memory of no bytes, and empty sections.
 
 use core::hint::black_box;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Two tasks that communicate with each other.
 
 use gyre_driver::{

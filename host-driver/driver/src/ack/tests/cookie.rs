@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The table of cookies, on a platform of which there is none.
 
 use super::*;

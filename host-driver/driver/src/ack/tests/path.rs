@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The path rule of the dispatcher (AK-4).
 
 use super::*;

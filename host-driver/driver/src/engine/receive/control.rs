@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Control messages: each goes to its protocol.
 
 use gyre_layout::Coord;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets of messages of several packets, and packets that are not messages of the user's.
 
 use gyre_layout::{HEADER_BYTES, MAX_PAYLOAD_BYTES, MessageHeader};

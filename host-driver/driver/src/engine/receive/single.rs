@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Packets that are whole messages of the user's.
 
 use gyre_layout::{HEADER_BYTES, WholeMessage};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The use of an injection FIFO by one context.
 
 use std::collections::VecDeque;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ring of an injection FIFO, and its sharing between contexts.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Messages of a context to contexts of its node through shared memory: the counterpart of an injection FIFO.
 
 use std::collections::{BTreeMap, VecDeque};

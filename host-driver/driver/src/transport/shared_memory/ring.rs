@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The ring of packets through which the contexts of a node reach one of them: the counterpart of a reception FIFO, in
 //! the same format.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Numbers of shared segments.
 
 /// Number of a segment: the endpoint table of a client is its part 0, the ring of context `n` of the

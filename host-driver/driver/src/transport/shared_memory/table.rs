@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! The endpoint table of a client on a node.
 
 use super::segment::segment_number;

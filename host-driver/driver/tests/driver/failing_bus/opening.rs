@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Contexts and regions.
 
 use gyre_driver::{RegionRights, SendMessage, TaskId};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A fence waits for all operations started before it, and for no others.
 
 use std::collections::BTreeSet;

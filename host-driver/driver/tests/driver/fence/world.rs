@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Tasks on the test double with operations between them, and fences that are checked against those.
 
 use std::collections::BTreeSet;

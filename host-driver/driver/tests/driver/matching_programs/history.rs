@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a task has done and seen, and whether MPI's matching explains it.
 //!
 //! Messages of one origin arrive in the order sent; how those of several origins interleave the network decides,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs of sends, receives, probes and cancellations, and the settings under which they run.
 
 use gyre_driver::Ordered;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A run of a program on the test double, and the check of what has become of it.
 
 use std::sync::Arc;

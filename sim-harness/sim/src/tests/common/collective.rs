@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Collectives and barriers on registers and memory alone. Every member judges its results bit by bit against the
 //! host, which combines in the order of the tree: own value, child 0, child 1 (HW-5).
 

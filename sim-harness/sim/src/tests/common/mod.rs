@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! A small messaging program, written on registers and memory alone, for tests of the machine.
 #![allow(dead_code)] // each test file uses its part
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random traffic of every kind between all nodes. Every byte is checked: messages of memory FIFOs in order
 //! and exactly once, puts and remote gets by their byte counters and by what they wrote, and all memory that
 //! nobody was granted for writing.
