@@ -75,6 +75,7 @@ lint: setup
 	tools/lint.sh
 	tools/import_circles.py
 	tools/prose.py
+	tools/spdx.py --check
 
 # The design elaborates as hardware: no latch, no black box.
 syn: setup

@@ -8,12 +8,10 @@ use gyre_layout::{Coord, ErrorReason, HEADER_BYTES, packet_bytes};
 
 use crate::axi::{Memory, Timing};
 use crate::dma_collective::{self, Attachment, ROUTES, Route};
-use crate::packet::{Assembler, Flit};
+use crate::packet::{Assembler, CLASSES, Flit};
 use crate::routes::{NodeSettings, Shape, reference_route};
 use crate::{Failure, Unit};
 
-/// Virtual-channel classes of the torus.
-pub const CLASSES: usize = 4;
 /// Flits that wait before an engine's reception.
 const EJ_DEPTH: usize = 4;
 

@@ -5,8 +5,7 @@
 use std::collections::VecDeque;
 
 use crate::Unit;
-use crate::dma::CLASSES;
-use crate::packet::{Assembler, Flit};
+use crate::packet::{Assembler, CLASSES, Flit};
 
 /// Class routes.
 pub const ROUTES: usize = 16;

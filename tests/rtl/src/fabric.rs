@@ -5,13 +5,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use gyre_layout::ErrorReason;
 
-use crate::packet::{Assembler, Flit, FramingError, MAX_FLIT_WORDS, Packet};
+use crate::packet::{Assembler, CLASSES, Flit, FramingError, MAX_FLIT_WORDS, Packet};
 use crate::routes::{Channel, NodeSettings, Place, RtlRouter, Shape, follow, reference_route};
 use crate::scoreboard::{Discrepancy, Scoreboard};
 use crate::{Failure, Unit};
-
-/// Virtual-channel classes.
-pub const CLASSES: usize = 4;
 
 /// Word on a link in one cycle: `link_word_t`, data, debug id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,6 +5,9 @@ use gyre_layout::{CHUNK_BYTES, Coord, HEADER_BYTES, Header, Kind, VClass};
 
 use crate::routes::{Shape, reference_route};
 
+/// Virtual-channel classes of the torus.
+pub const CLASSES: usize = 4;
+
 /// 32-bit words of the widest flit.
 pub const MAX_FLIT_WORDS: usize = 8;
 

@@ -7,6 +7,7 @@
 mod cells;
 mod faults;
 mod models;
+mod spec;
 
 use std::path::Path;
 
@@ -16,31 +17,6 @@ use crate::library::small;
 use cells::CELLS;
 use faults::plant;
 use models::MODELS;
-
-/// A top module with its parameters.
-struct Spec {
-    /// Name that a test asks for.
-    name: &'static str,
-    /// Top module.
-    top: &'static str,
-    /// Parameters of the top module.
-    parameters: &'static [(&'static str, u32)],
-    /// Folders of `rtl/` that it is made of; a change elsewhere does not rebuild it.
-    folders: &'static [&'static str],
-    /// Faults planted in it.
-    faults: &'static [Fault],
-}
-
-/// A fault planted in the RTL of a unit. The assertions of the file are left out with it: its surroundings have to
-/// notice.
-struct Fault {
-    /// File in `rtl/`.
-    file: &'static str,
-    /// Text that stands there exactly once.
-    text: &'static str,
-    /// Text that replaces it.
-    instead: &'static str,
-}
 
 /// The library of the unit `name`, with the C symbol `entry`.
 ///

@@ -6,11 +6,9 @@ use std::rc::Rc;
 
 use gyre_layout::ErrorReason;
 use gyre_rtl_tests::cases;
-use gyre_rtl_tests::fabric::{
-    CLASSES, Config, Fabric, Report, Trouble, Willingness, WireTap, Word,
-};
+use gyre_rtl_tests::fabric::{Config, Fabric, Report, Trouble, Willingness, WireTap, Word};
 use gyre_rtl_tests::link_check::{LinkCheck, difference, fold};
-use gyre_rtl_tests::packet::{EDGE_LENGTHS, Flit};
+use gyre_rtl_tests::packet::{CLASSES, EDGE_LENGTHS, Flit};
 use gyre_rtl_tests::routes::Shape;
 use gyre_rtl_tests::scoreboard::{Discrepancy, Scoreboard};
 use proptest::prelude::*;

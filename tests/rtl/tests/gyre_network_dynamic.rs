@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use gyre_rtl_tests::cases;
-use gyre_rtl_tests::fabric::{CLASSES, Config, Fabric, Willingness};
+use gyre_rtl_tests::fabric::{Config, Fabric, Willingness};
+use gyre_rtl_tests::packet::CLASSES;
 use gyre_rtl_tests::routes::Shape;
 use proptest::prelude::*;
 

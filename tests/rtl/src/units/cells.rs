@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Leaf cells, each once as it is and once, as `fault_` and its name, with a fault that its bench must find.
 
-use super::{Fault, Spec};
+use super::spec::{Fault, Spec};
 
 /// Name, top module with its parameters, folder of `rtl/` beside `common`; then the fault: file, text, and
 /// replacement.

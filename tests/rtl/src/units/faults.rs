@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use gyre_verilate::workspace_root;
 
-use super::{Fault, Spec};
+use super::spec::{Fault, Spec};
 use crate::library::target;
 
 /// A fault that cannot be planted.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Units under test but leaf cells with a fault of their own.
 
-use super::{Fault, Spec};
+use super::spec::{Fault, Spec};
 
 const fn leaf(
     name: &'static str,
