@@ -72,7 +72,7 @@ setup-formal:
 
 # Every Verilator warning on the node in 1 to 5 dimensions and on the flat fabric; circles of imports in Rust.
 lint: setup
-	tools/lint.sh
+	$(LINTED) tools/lint.sh
 	tools/import_circles.py
 	tools/prose.py
 	tools/spdx.py --check
