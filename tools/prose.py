@@ -16,14 +16,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+from test_names import tests_of
+
 LIMIT = 60
 LONGEST_SUBJECT = 60
 OPENS = re.compile(r"(What|Who|That|Those|Whose)\b")
 DOC = re.compile(r"\s*(//[/!])(?!/)(.*)")
 COMMENT = re.compile(r"(?P<code>[^\"/]*(?:\"(?:\\.|[^\"\\])*\"[^\"/]*|/(?!/)[^\"/]*)*)//(?P<text>.*)")
-TEST = re.compile(r"#\[test\](?:\s*#\[[^\n]*\])*\s*(?:pub )?fn (\w+)")
-ID = re.compile(r"(?:hw|ep|fn|af|ak|ct|x)\d+_")
-
 PATH = re.compile(r"`([\w.-]+/[\w./-]*)`|\]\(([^)#:]+)(?:#[^)]*)?\)")
 NO_FOLDERS = {"target", "out"}
 
@@ -31,7 +30,7 @@ PLANTED = {
     "a.rs": "//! What a module is.\n\n/// Whose line.\n/// What goes on.\n///\n/// Those of a paragraph.\nfn a() {}\n"
     "// What is no doc comment.\n//// Who is none either.\n/// Whatever.\n#[test]\nfn x1_x2_"
     + "a" * 61
-    + "() {}\n#[test]\n#[ignore]\nfn x1_"
+    + "() {}\n#[test]\n#[should_panic]\nfn x1_"
     + "b" * 60
     + "() {}\n",
     "rtl/a.sv": "// That block.\n// What goes on.\nlogic a; // Who trails\nlogic b; // whose\n",
@@ -98,10 +97,7 @@ def long_names(files):
     """Tests whose names say more than a line of a report has room for."""
     found = []
     for name, text in files:
-        for test in TEST.findall(text):
-            subject = test
-            while ID.match(subject):
-                subject = subject[ID.match(subject).end() :]
+        for test, _, subject in tests_of(text):
             if len(subject) > LONGEST_SUBJECT:
                 found.append(f"{name}: {test}: {len(subject)} characters")
     return found

@@ -12,9 +12,9 @@ import re
 import sys
 from pathlib import Path
 
+from test_names import tests_of
+
 ROOT = Path(__file__).resolve().parent.parent
-TEST = re.compile(r"#\[test\](?:\s*#\[[^\n]*\])*\s*(?:pub )?fn (\w+)")
-ID = re.compile(r"(hw|ep|fn|af|ak|ct|x)(\d+)_")
 ROW = re.compile(r"\| ([A-Z]+-\d+) \| ([^|]*) \| ([^|]*) \|")
 
 
@@ -24,11 +24,8 @@ def tests():
         file = path.relative_to(ROOT)
         if file.parts[0] in ("target", ".tools"):
             continue
-        for name in TEST.findall(path.read_text()):
-            rest = name
-            while match := ID.match(rest):
-                yield f"{match[1].upper()}-{match[2]}", str(file), name
-                rest = rest[match.end() :]
+        for name, ids, _ in tests_of(path.read_text()):
+            yield from ((requirement, str(file), name) for requirement in ids)
 
 
 def main():
