@@ -11,6 +11,10 @@ LINTED := RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/tools/clippy-rustc
 
 PREFIX ?= /usr/local
 
+# Packages that `build` makes. Features of third-party crates follow from the packages that are chosen: with those of the tests, as CI
+# has it, nothing is compiled for `build` again.
+PRODUCT ?= -p gyre -p gyre-pami -p gyre-preload
+
 # Random cases of tests are the same in every run; another seed draws others.
 export PROPTEST_RNG_SEED ?= 1
 
@@ -50,7 +54,7 @@ conformance: setup-verilator
 # The command, target/release/gyre, what C programs link with, target/release/libpami.so, and libfabric's provider for programs of
 # MPI, alone in a folder, after a change in Rust; a change in rtl/ needs nothing.
 build: setup-verilator
-	$(CARGO) build $(PROFILE) -p gyre -p gyre-pami -p gyre-preload
+	$(CARGO) build $(PROFILE) $(PRODUCT)
 	@mkdir -p target/release/libfabric
 	@ln -sfn ../libgyre_fi.so target/release/libfabric/libgyre-fi.so
 
@@ -119,7 +123,7 @@ unit: setup-verilator
 
 # The driver's queues and locks, every interleaving of a few threads.
 model-check:
-	$(LINTED) $(CARGO) test $(PROFILE) -p gyre-driver --features loom --test concurrency
+	$(LINTED) $(CARGO) test $(PROFILE) --workspace --features gyre-driver/loom --test concurrency
 
 # Installs the command, its libraries, the RTL, Verilator, completions and manual pages below PREFIX; DESTDIR comes before it.
 install: build

@@ -8,9 +8,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-verilator() {
-    cargo run --quiet --locked --release -p gyre-verilate --bin verilator -- "$@"
-}
+# The packages of the tests, so that no third-party crate is compiled for this program alone.
+cargo build --quiet --locked --release --workspace --bin verilator
+verilator=${CARGO_TARGET_DIR:-target}/release/verilator
 
 lint() {
     local top=$1 file
@@ -21,7 +21,7 @@ lint() {
         exit 2
     fi
     echo "lint: $top $*"
-    verilator --lint-only -Wall --assert --no-timing --quiet \
+    "$verilator" --lint-only -Wall --assert --no-timing --quiet \
         rtl/lint/waivers.vlt -F rtl/gyre.f "$file" --top-module "$top" "${@/#/-G}"
 }
 
