@@ -23,12 +23,7 @@ pub enum Instruction<P: Platform, D, C> {
     /// Send a message to an endpoint.
     Send(SendMessage<P, D>),
     /// Send a short message that has been copied already.
-    SendImmediate {
-        /// The message.
-        message: ImmediateMessage,
-        /// Called when the DMA engine has read the copy.
-        local_done: Option<D>,
-    },
+    SendImmediate(ImmediateMessage),
     /// Write into a peer's memory.
     Put(Put<P, D>),
     /// Fetch from a peer's memory.
@@ -438,13 +433,11 @@ impl<P: Platform, D, C> Instruction<P, D, C> {
             | Self::Fence(Fence { done, .. })
             | Self::FenceAll(done)
             | Self::Receive(ReceiveDeferred { done, .. })
-            | Self::SendImmediate {
-                local_done: done, ..
-            }
             | Self::CollnetBarrier { done, .. }
             | Self::CollnetTransfer(CollnetTransfer { done, .. })
             | Self::CollnetRelease { done, .. } => [done.take(), None],
-            Self::Acknowledge { .. }
+            Self::SendImmediate(_)
+            | Self::Acknowledge { .. }
             | Self::Refuse { .. }
             | Self::Discard { .. }
             | Self::Call(_) => [None, None],

@@ -22,7 +22,7 @@ pub(super) fn check_instruction<P: Platform, D, C>(
 ) -> Result<(), Error> {
     match instruction {
         Instruction::Send(send) => check_send(core, send).map_err(Error::from),
-        Instruction::SendImmediate { message, .. } => {
+        Instruction::SendImmediate(message) => {
             core.checked(message.envelope.destination)?;
             Ok(())
         }

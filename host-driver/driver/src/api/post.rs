@@ -18,7 +18,7 @@ use crate::platform::{Platform, PlatformLock};
 use crate::route::Routing;
 use crate::sync::{Ordering, lock};
 use crate::transport::injection::{Direct, Finish};
-use crate::transport::wire::{Bytes, ControlMessage, FIRST_CONTROL, Headed};
+use crate::transport::wire::{ControlMessage, FIRST_CONTROL, Headed};
 
 impl<P: Platform> Context<P> {
     /// Puts an instruction on the work queue, checks it, and returns; `advance` carries it out.
@@ -151,7 +151,10 @@ impl<P: Platform> Context<P> {
     pub fn send_immediate(&self, message: &SendImmediate<'_>) -> Result<(), Error> {
         let plain = message.header.is_empty() && message.data.len() <= SendImmediate::MAX;
         match plain && message.dispatch < FIRST_CONTROL {
-            true => self.inject_or_post(message, &Direct::Copied([message.data])),
+            true => {
+                let payload = Direct::Copied([message.data]);
+                self.inject_or_post(message, &payload, message.data.len())
+            }
             false => self.send_headed(message),
         }
     }
@@ -167,7 +170,8 @@ impl<P: Platform> Context<P> {
         message: &SendImmediate<'_>,
         data: &BufferRange<P::Buffer>,
     ) -> Result<(), Error> {
-        self.inject_or_post(message, &Direct::<P, 0>::Gathered(message.data, data))
+        let payload = Direct::<P, 0>::Gathered(message.data, data);
+        self.inject_or_post(message, &payload, message.data.len() + data.len())
     }
 
     /// Sends an immediate message that has a header, or that must be refused.
@@ -200,59 +204,48 @@ impl<P: Platform> Context<P> {
             ..*message
         };
         let payload = Direct::Copied([&fields.bytes(), message.header, message.data]);
-        self.inject_or_post(&headed, &payload)
+        self.inject_or_post(&headed, &payload, bytes)
     }
 
-    /// Hands an immediate message with this payload to the DMA engine, if no posted work goes before it and there is room;
-    /// else posts a copy.
+    /// Hands an immediate message with this payload, `bytes` of it the program's, to the DMA engine, if no posted work goes
+    /// before it and there is room; else posts a copy.
     #[inline(always)]
     fn inject_or_post<const N: usize>(
         &self,
         message: &SendImmediate<'_>,
         payload: &Direct<'_, P, N>,
+        bytes: usize,
     ) -> Result<(), Error> {
         let lanes = &self.shared().lanes;
         match !self.has_work() && lanes.inject(message, payload, (None, None))? {
             true => Ok(()),
-            false => self.post_copy(message, payload),
+            false => self.post_copy(message, payload, bytes, None),
         }
     }
 
-    /// Posts an immediate message with a copy of this payload.
+    /// Posts an immediate message with a copy of this payload, which has the message's header inside. The copy is charged
+    /// for the program's `bytes`.
     #[inline(never)] // Keeps the path of injected messages short.
-    fn post_copy<const N: usize>(
+    pub(crate) fn post_copy<const N: usize>(
         &self,
         message: &SendImmediate<'_>,
         payload: &Direct<'_, P, N>,
-    ) -> Result<(), Error> {
-        let copied = payload.to_bytes()?;
-        self.platform().charge_copy(Op::Copy, copied.len());
-        self.post_copied(message, copied, None)
-    }
-
-    /// Posts an immediate message with this payload, which has its header inside.
-    #[inline(never)]
-    pub(crate) fn post_copied(
-        &self,
-        message: &SendImmediate<'_>,
-        payload: Bytes,
+        bytes: usize,
         done: Option<Done<P>>,
     ) -> Result<(), Error> {
+        self.core().checked(message.destination)?;
+        let payload = payload.to_bytes()?;
+        self.platform().charge_copy(Op::Copy, bytes);
         let envelope = ImmediateEnvelope {
             destination: message.destination,
             dispatch: message.dispatch,
             comm: message.comm,
             tag: message.tag,
         };
-        self.core().checked(envelope.destination)?;
         let done = [done, None];
         self.charge_callbacks(&done);
         let message = ImmediateMessage { envelope, payload };
-        let instruction = Instruction::SendImmediate {
-            message,
-            local_done: None,
-        };
-        self.submit(instruction, done)
+        self.submit(Instruction::SendImmediate(message), done)
     }
 
     /// Calls a function at once in the role of a callback of [`advance`](Self::advance), unless posted work or a thread

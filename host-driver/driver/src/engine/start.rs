@@ -154,9 +154,7 @@ impl<P: Platform> Engine<P> {
     ) -> Result<(), Fault> {
         match instruction {
             Instruction::Send(message) => send::start(&mut self.io, message, ends),
-            Instruction::SendImmediate { message, .. } => {
-                send::immediate(&mut self.io, message, done)
-            }
+            Instruction::SendImmediate(message) => send::immediate(&mut self.io, message, done),
             Instruction::Put(put) => rma::start::put(&mut self.io, &mut self.refusals, put, ends),
             Instruction::Get(get) => {
                 rma::start::get(&mut self.gets, get, done);

@@ -142,7 +142,7 @@ impl Primitives {
     ) -> Result<(), Error> {
         context.platform().charge(Op::Control, 1);
         context.send_immediate(&SendImmediate {
-            data: &cts.bytes(),
+            data: &cts.encode(),
             ..SendImmediate::new(to, self.id(Handler::ClearToSend))
         })
     }
@@ -192,9 +192,8 @@ impl Primitives {
             return Ok(());
         }
         if inside && !number.is_empty() {
-            let payload = Direct::<P, 0>::Gathered(number, &data).to_bytes()?;
-            context.platform().charge_copy(Op::Copy, payload.len());
-            return context.post_copied(&message, payload, done);
+            let payload = Direct::<P, 0>::Gathered(number, &data);
+            return context.post_copy(&message, &payload, number.len() + data.len(), done);
         }
         let message = SendMessage {
             comm: label.byte(),

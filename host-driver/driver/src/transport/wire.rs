@@ -182,10 +182,10 @@ macro_rules! message {
 
             impl $name {
                 /// Bytes of the fields.
-                pub const BYTES: usize = size_of::<Wire>();
+                pub(crate) const BYTES: usize = size_of::<Wire>();
 
                 /// The fields' bytes.
-                pub fn bytes(&self) -> [u8; $name::BYTES] {
+                pub(crate) fn bytes(&self) -> [u8; $name::BYTES] {
                     let wire = Wire {
                         $($field: self.$field.into(),)*
                     };
@@ -193,7 +193,7 @@ macro_rules! message {
                 }
 
                 /// The fields' bytes, as a payload.
-                pub fn encode(&self) -> Bytes {
+                pub(crate) fn encode(&self) -> Bytes {
                     Bytes::from_slice(&self.bytes())
                 }
             }
