@@ -154,7 +154,8 @@ impl<K: Pattern, R, T, M> MatchTable<K, R, T, M> {
         });
     }
 
-    /// Takes back the last receive `id` if it has no message. Also returns how many were compared.
+    /// Takes back the last receive `id` if it has no message. Also returns its number from the
+    /// front, or how many there are.
     pub fn cancel(&mut self, id: u64) -> (u64, Option<R>) {
         let found = self.posted.iter().rposition(|posted| posted.id == id);
         let attempts = found.map_or(self.posted.len(), |place| place + 1) as u64;

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use gyre_firmware::Node;
 use gyre_layout::MessageTemplate;
 
-use super::ring::{InjectionFifo, NOBODY, Ring};
+use super::ring::{InjectionFifo, Ring};
 use super::{Completed, Direct, Finish, Outgoing};
 use crate::error::Fault;
 use crate::platform::Platform;
@@ -43,11 +43,7 @@ impl<P: Platform> Lane<P> {
             Some(_) => None,
             None => Some(fifo.take()?),
         };
-        let (user, many) = with_ring(&mut own, fifo, platform, |ring| {
-            ring.users += 1;
-            ring.users_ever = ring.users_ever.wrapping_add(1);
-            Ok((ring.users_ever, ring.capacity.div_ceil(2)))
-        })?;
+        let (user, many) = with_ring(&mut own, fifo, platform, |ring| Ok(ring.add_user()))?;
         Ok(Self {
             fifo: Arc::clone(fifo),
             own,
@@ -67,19 +63,7 @@ impl<P: Platform> Lane<P> {
     pub fn close(&mut self, platform: &P, node: &mut Node<Bus<P>>) -> Result<(), Fault> {
         self.waiting.clear();
         let closed = with_ring(&mut self.own, &self.fifo, platform, |ring| {
-            ring.mailboxes.remove(&self.user);
-            ring.enlist_plain();
-            for entry in &mut ring.in_flight {
-                if entry.user == self.user {
-                    entry.user = NOBODY;
-                    entry.finish = Finish::Control;
-                }
-            }
-            ring.users -= 1;
-            match ring.users {
-                0 => ring.close(node),
-                _ => Ok(()),
-            }
+            ring.remove_user(self.user, node)
         });
         if let Some(ring) = self.own.take() {
             *lock(&self.fifo.ring) = Some(ring);
@@ -227,9 +211,7 @@ impl<P: Platform> Lane<P> {
     ) -> Result<usize, Fault> {
         with_ring(&mut self.own, &self.fifo, platform, |ring| {
             let mut count = 0;
-            if !ring.mailboxes.is_empty()
-                && let Some(mine) = ring.mailboxes.remove(&self.user)
-            {
+            if let Some(mine) = ring.take_mailbox(self.user) {
                 count = mine.count;
                 completed.extend(mine.completed);
             }

@@ -21,17 +21,17 @@ use crate::transport::registers::{self, Bus};
 const STAGING_BYTES: usize = MAX_PAYLOAD_BYTES;
 
 /// User number of descriptors whose context has been destroyed.
-pub const NOBODY: u32 = 0;
+const NOBODY: u32 = 0;
 
 /// Consecutive descriptors in the ring that have not completed.
-pub struct InFlight<P: Platform> {
+struct InFlight<P: Platform> {
     /// Their user.
-    pub user: u32,
+    user: u32,
     /// Their number: more than one only if no operation ends with them.
     count: u32,
     /// Source of the descriptor, kept until it has been read.
     data: Option<BufferRange<P::Buffer>>,
-    pub finish: Finish,
+    finish: Finish,
     /// An operation or memory waits for their completion.
     awaited: bool,
     refused: Option<Result<ErrorReason, u8>>,
@@ -84,15 +84,15 @@ pub struct Ring<P: Platform> {
     /// Value of TAIL that the hardware knows.
     published: u32,
     /// Most descriptors in the ring: a power of two.
-    pub capacity: usize,
-    pub in_flight: VecDeque<InFlight<P>>,
+    capacity: usize,
+    in_flight: VecDeque<InFlight<P>>,
     /// Behind those: consecutive descriptors of one user with which no operation ends.
     plain: Plain,
     /// Completions of each user that another user has seen.
-    pub mailboxes: BTreeMap<u32, Mailbox>,
+    mailboxes: BTreeMap<u32, Mailbox>,
     /// Number of users so far, which gives the next number.
-    pub users_ever: u32,
-    pub users: usize,
+    users_ever: u32,
+    users: usize,
     /// The FIFO is disabled for good.
     closed: bool,
 }
@@ -202,6 +202,39 @@ impl<P: Platform> InjectionFifo<P> {
 }
 
 impl<P: Platform> Ring<P> {
+    /// Adds a user. Returns its number and half the places of the ring.
+    pub fn add_user(&mut self) -> (u32, usize) {
+        self.users += 1;
+        self.users_ever = self.users_ever.wrapping_add(1);
+        (self.users_ever, self.capacity.div_ceil(2))
+    }
+
+    /// Removes a user; the last one disables the FIFO. Its uncompleted descriptors are given up.
+    pub fn remove_user(&mut self, user: u32, node: &mut Node<Bus<P>>) -> Result<(), Fault> {
+        self.mailboxes.remove(&user);
+        self.enlist_plain();
+        for entry in &mut self.in_flight {
+            if entry.user == user {
+                entry.user = NOBODY;
+                entry.finish = Finish::Control;
+            }
+        }
+        self.users -= 1;
+        match self.users {
+            0 => self.close(node),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes the completions of `user` that others have seen.
+    #[inline(always)]
+    pub fn take_mailbox(&mut self, user: u32) -> Option<Mailbox> {
+        match self.mailboxes.is_empty() {
+            true => None,
+            false => self.mailboxes.remove(&user),
+        }
+    }
+
     /// Whether the ring has no place for another descriptor.
     pub fn is_full(&self) -> bool {
         self.used() >= self.capacity
@@ -332,7 +365,7 @@ impl<P: Platform> Ring<P> {
 
     /// Moves the last plain descriptors to the others, before a descriptor with an operation.
     #[inline(never)]
-    pub fn enlist_plain(&mut self) {
+    fn enlist_plain(&mut self) {
         let Plain { user, count } = self.plain;
         if count > 0 {
             self.plain.count = 0;
