@@ -308,6 +308,8 @@ mod tests {
                 assert_eq!(bytes, to_bytes(words), "{}", field.name);
                 assert_eq!(to_words(&bytes), words, "{}", field.name);
                 assert_eq!((field.of(&words), field.get(&bytes)), (value, value));
+                let all_set = (field.of(&[u64::MAX; 8]), field.get(&[0xff; 64]));
+                assert_eq!(all_set, (field.max(), field.max()));
                 let mut ones = [0xff; 64];
                 field.set(&mut ones, 0).expect("it fits");
                 let word = field.lsb / 64;

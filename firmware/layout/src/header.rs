@@ -69,7 +69,7 @@ pub struct Header {
     /// Memory FIFO: byte offset in the message. Put, read-modify-write: low 32 bits of the offset in the slot.
     pub offset: u32,
     /// Memory FIFO: bytes of the message. Put, read-modify-write response: upper offset bits, counter mark.
-    /// Read-modify-write request: see [`crate::RMW_AUX_FIELDS`].
+    /// Read-modify-write request: see [`crate::fields::rmw_aux`].
     pub aux: u32,
     /// Memory FIFO: software word 0. Put, read-modify-write: counter.
     pub sw0: u32,
@@ -186,10 +186,7 @@ impl MessageHeader {
     #[inline(always)]
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, LayoutError> {
         let words = to_words::<4, _>(bytes);
-        // These fields are zero in a reception FIFO.
-        if FLOW.of(&words) | BIRTH.of(&words) | FLOW_VALID.of(&words) | FLOW_SEQ.of(&words) != 0 {
-            check_reserved(&words)?;
-        }
+        check_reserved(&words)?;
         Ok(message_header!(
             words,
             Kind::try_from(KIND.of(&words) as u8)?
