@@ -53,8 +53,6 @@ impl table::Pattern for Pattern {
 /// A posted receive.
 #[derive(Debug)]
 pub struct Posted {
-    /// Match data.
-    pub pattern: Pattern,
     /// Its context, an address.
     pub context: usize,
     /// Whether it asks for a completion.
@@ -136,16 +134,20 @@ impl Matcher {
     }
 
     /// Posts a receive: returns the messages that it takes and that are here, or it waits.
-    pub fn post(&mut self, mut posted: Posted, least_room: usize) -> (u64, Vec<Kept>) {
+    pub fn post(
+        &mut self,
+        pattern: Pattern,
+        mut posted: Posted,
+        least_room: usize,
+    ) -> (u64, Vec<Kept>) {
         let mut found = Vec::new();
         let mut looked = 0;
         loop {
-            let (attempts, place) = self.first(&posted.pattern);
+            let (attempts, place) = self.first(&pattern);
             looked += attempts;
             let message = place.and_then(|at| Some((at, self.table.data_at(at)?.0.length)));
             let Some((place, length)) = message else {
-                self.table
-                    .post(posted.context as u64, posted.pattern, posted);
+                self.table.post(posted.context as u64, pattern, posted);
                 return (looked, found);
             };
             let (landing, last) = posted.claim(length, least_room);
@@ -233,10 +235,9 @@ mod tests {
         }
     }
 
-    fn posted(context: usize, pattern: Pattern, bytes: usize) -> Posted {
+    fn posted(context: usize, bytes: usize) -> Posted {
         let address = 0x1000;
         Posted {
-            pattern,
             context,
             wants: true,
             buffer: Buffer::One(vec![Piece { address, bytes }]),
@@ -254,8 +255,8 @@ mod tests {
     }
 
     /// Tag of the message that the receive takes, if one is there.
-    fn post(matcher: &mut Matcher, posted: Posted) -> Option<u64> {
-        let (_, found) = matcher.post(posted, NO_LEAST);
+    fn post(matcher: &mut Matcher, context: usize, pattern: Pattern, bytes: usize) -> Option<u64> {
+        let (_, found) = matcher.post(pattern, posted(context, bytes), NO_LEAST);
         found.first().map(|(_, envelope, _)| envelope.tag)
     }
 
@@ -272,7 +273,7 @@ mod tests {
             (3, any(0x70, 0xf)),
             (4, any(7, 0)),
         ] {
-            assert_eq!(post(&mut matcher, posted(context, pattern, 8)), None);
+            assert_eq!(post(&mut matcher, context, pattern, 8), None);
             assert!(matcher.expects());
         }
         assert_eq!(arrive(&mut matcher, &envelope(1, 7, 8)), Some(2));
@@ -289,10 +290,10 @@ mod tests {
         for tag in [1, 2, 3] {
             matcher.keep(envelope(0, tag, 4), here(4));
         }
-        assert_eq!(post(&mut matcher, posted(1, any(2, 0), 4)), Some(2));
-        assert_eq!(post(&mut matcher, posted(2, any(0, !0), 4)), Some(1));
-        assert_eq!(post(&mut matcher, posted(3, any(9, 0), 4)), None);
-        assert_eq!(post(&mut matcher, posted(4, any(0, !0), 4)), Some(3));
+        assert_eq!(post(&mut matcher, 1, any(2, 0), 4), Some(2));
+        assert_eq!(post(&mut matcher, 2, any(0, !0), 4), Some(1));
+        assert_eq!(post(&mut matcher, 3, any(9, 0), 4), None);
+        assert_eq!(post(&mut matcher, 4, any(0, !0), 4), Some(3));
         assert_eq!(matcher.cancel(3).map(|taken| taken.context), Some(3));
         assert!(matcher.cancel(3).is_none());
     }
@@ -302,7 +303,7 @@ mod tests {
         let mut matcher = Matcher::default();
         let first = matcher.keep(envelope(0, 1, 4), Body::Coming);
         let second = matcher.keep(envelope(0, 1, 4), Body::Coming);
-        assert_eq!(post(&mut matcher, posted(7, any(1, 0), 4)), None);
+        assert_eq!(post(&mut matcher, 7, any(1, 0), 4), None);
         // The second has no receive yet, the first is not the next receive's.
         assert!(matcher.settle(second, here(4)).is_none());
         assert_eq!(
@@ -311,8 +312,8 @@ mod tests {
         );
         let (landing, ..) = matcher.settle(first, here(4)).expect("it is wanted");
         assert_eq!(landing.context, 7);
-        assert_eq!(post(&mut matcher, posted(8, any(1, 0), 4)), Some(1));
-        assert_eq!(post(&mut matcher, posted(9, any(1, 0), 4)), None);
+        assert_eq!(post(&mut matcher, 8, any(1, 0), 4), Some(1));
+        assert_eq!(post(&mut matcher, 9, any(1, 0), 4), None);
     }
 
     #[test]
@@ -320,7 +321,7 @@ mod tests {
         let mut matcher = Matcher::default();
         matcher.keep(envelope(0, 1, 4), here(4));
         matcher.claim(&any(1, 0), 5);
-        assert_eq!(post(&mut matcher, posted(6, any(1, 0), 4)), None);
+        assert_eq!(post(&mut matcher, 6, any(1, 0), 4), None);
         assert_eq!(matcher.probe(&any(1, 0)).1.map(|found| found.tag), None);
         let landing = || Landing::new(5, true, Vec::new());
         assert!(matcher.take_claimed(4, landing()).is_none());
@@ -343,9 +344,10 @@ mod tests {
             multi: Arc::default(),
         };
         let (_, none) = matcher.post(
+            any(0, !0),
             Posted {
                 buffer,
-                ..posted(1, any(0, !0), 0)
+                ..posted(1, 0)
             },
             16,
         );

@@ -77,13 +77,14 @@ impl Receive {
             (false, _) => Buffer::One(self.pieces),
         };
         let posted = Posted {
-            pattern,
             context: self.context,
             wants,
             buffer,
         };
         let least_room = port.least_room();
-        let (attempts, found) = port.matchers[kind as usize].lock().post(posted, least_room);
+        let (attempts, found) = port.matchers[kind as usize]
+            .lock()
+            .post(pattern, posted, least_room);
         port.charge_matching(attempts, found.is_empty());
         for kept in found {
             give(port, kind, kept);
