@@ -78,6 +78,8 @@ class Parser:
                 define = re.match(r"define (\w+) (.+)", match["line"])
                 if define:
                     self.constants[define[1]] = (pending, self.value(define[2]))
+                    if self.tokens[-1:] != [("doc", pending)]:
+                        sys.exit(f"abi.py: no comment right before `#define {define[1]}`")
                     self.tokens.pop()
             elif match["token"]:
                 self.tokens.append(("token", match["token"]))

@@ -3,19 +3,19 @@
 //! . `libpami.so` and `libgyre-fi.so` export them.
 //!
 //! * [`threads`]: a thread of the program is a thread of the machine, and waits in simulated time.
-//! * [`clocks`]: time is the machine's. [`computation`]: measured processor time becomes simulated time.
-//! * [`shared_memory`]: names belong to the job.
+//! * `clocks`: time is the machine's. `computation`: measured processor time becomes simulated time.
+//! * `shared_memory`: names belong to the job.
 //! * [`Job`]: the machine and the task that this process is. [`boundary`]: wraps every exported function.
 //! * [`Staging`], [`idle_polls`]: memory for data in transit, and sleep between idle polls.
 //!
 //! `unsafe` is confined to the C boundary: memory and functions that the program passes by address, and exported names.
 
 pub mod boundary;
-pub mod clocks;
-pub mod computation;
+mod clocks;
+mod computation;
 pub mod idle_polls;
 mod job;
-pub mod shared_memory;
+mod shared_memory;
 mod staging;
 pub mod threads;
 
