@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cxx::{SharedPtr, UniquePtr};
 
 use gyre_layout::fields::header::{AUX, DST, DYNAMIC, FIRST, KIND, LAST, LEN, SRC, VCLASS};
-use gyre_layout::{Coord, Kind};
+use gyre_layout::{Coord, Kind, packet_bytes};
 use gyre_timeline::Recording;
 
 use crate::config::{EPOCH, MachineConfig};
@@ -51,13 +51,13 @@ pub struct RawPacket {
 impl RawPacket {
     /// Flits on a link: a header of 32 B and the payload rounded up to 32 B.
     pub fn flits(&self) -> u64 {
-        flits(self.len.into())
+        flits(self.len)
     }
 }
 
 /// Flits of a packet with `len` bytes of payload.
-fn flits(len: u64) -> u64 {
-    (len.div_ceil(32) + 1) * 32 / u64::from(FLIT_BYTES)
+fn flits(len: u16) -> u64 {
+    packet_bytes(len.into()) as u64 / u64::from(FLIT_BYTES)
 }
 
 /// A packet that left the network.
@@ -508,7 +508,7 @@ impl<T: Traffic> RouterMachine<T> {
                     port: path.into(),
                     src,
                     response: class != 0,
-                    flits: flits(LEN.of(&header)),
+                    flits: flits(LEN.of(&header) as u16),
                     tag,
                     head_cycle,
                     tail_cycle,

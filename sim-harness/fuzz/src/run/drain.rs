@@ -101,7 +101,7 @@ impl Runner<'_> {
         // A reduction that lost a contribution waits for it.
         let excused = self.board.wild || (self.board.weak && self.reduced > 0);
         if !stands.is_empty() && !excused {
-            let status = reg::FLOW + flow_page::source(0) + 8;
+            let status = reg::FLOW + flow_page::source(0) + flow_source::STATUS;
             self.read_all(&vec![vec![status]; nodes])?;
             use flow_source::status::IN_USE;
             let in_use =

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use gyre_layout::ErrorReason;
 use gyre_layout::registers::flow_source::status::IN_USE;
 use gyre_layout::registers::node::err_status::{COUNT as ERROR_COUNT, REASON, VALID};
-use gyre_layout::registers::{self as reg, COLL, coll_network, flow_page, node, reception_fifo};
+use gyre_layout::registers::{
+    self as reg, COLL, coll_network, flow_page, flow_source, flow_target, node, reception_fifo,
+};
 
 use super::{ERROR_TO_INTERRUPT, FuzzError, LATENCY_BOUND, Report, Runner};
 use crate::case::Action;
@@ -108,8 +110,8 @@ impl Runner<'_> {
         let nodes = self.nodes.len();
         let done = COLL + coll_network::BARRIER_DONE;
         let flows = [
-            reg::FLOW + flow_page::source(0) + 8,
-            reg::FLOW + flow_page::target(0) + 8,
+            reg::FLOW + flow_page::source(0) + flow_source::STATUS,
+            reg::FLOW + flow_page::target(0) + flow_target::STATUS,
         ];
         if self.board.weak && !self.board.wild {
             self.force_flows()?;
