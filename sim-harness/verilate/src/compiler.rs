@@ -197,11 +197,9 @@ impl Compiler {
         let more = coverage.then_some(&COVERAGE_RUNTIME);
         let files = RUNTIME.iter().chain(more);
         let mut files: Vec<PathBuf> = files.map(|file| self.include.join(file)).collect();
-        for (name, text) in [GYRE_RTL_H, GYRE_RTL_CPP] {
-            let file = dir.join(name);
-            fs::write(&file, text).map_err(Error::io(&file))?;
-        }
-        files.push(dir.join(GYRE_RTL_CPP.0));
+        let own = dir.join(GYRE_RTL_CPP.0);
+        fs::write(&own, GYRE_RTL_CPP.1).map_err(Error::io(&own))?;
+        files.push(own);
         Ok(Unit {
             files,
             includes: vec![dir.to_owned()],
@@ -264,12 +262,7 @@ impl Compiler {
         for task in &precompile {
             // Taken in place of the header that it is named after.
             let named = task.object.with_extension("");
-            let text = format!(
-                "#include \"{}\"\n#include \"{}\"\n",
-                header.display(),
-                task.file.display()
-            );
-            fs::write(&named, text).map_err(Error::io(&named))?;
+            fs::write(&named, including(&header, &task.file)).map_err(Error::io(&named))?;
         }
         let total: u64 = compile.iter().map(|task| task.cost).sum();
         self.run(&precompile, &header, &|_| {})?;
@@ -349,11 +342,7 @@ impl Compiler {
             header.with_file_name(GYRE_RTL_H.0),
         );
         fs::write(&own, GYRE_RTL_H.1).map_err(Error::io(&own))?;
-        let text = format!(
-            "#include \"{}\"\n#include \"{}\"\n",
-            GYRE_RTL_H.0,
-            common.display()
-        );
+        let text = including(Path::new(GYRE_RTL_H.0), &common);
         fs::write(header, text).map_err(Error::io(header))?;
         let mut compiled = header.as_os_str().to_owned();
         compiled.push(".gch");
@@ -454,6 +443,15 @@ impl Task {
             unit: 0,
         }
     }
+}
+
+/// A header that includes this crate's own one first.
+fn including(own: &Path, common: &Path) -> String {
+    format!(
+        "#include \"{}\"\n#include \"{}\"\n",
+        own.display(),
+        common.display()
+    )
 }
 
 fn size(file: &Path) -> Result<u64, Error> {

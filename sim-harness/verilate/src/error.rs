@@ -7,7 +7,7 @@ use crate::version::{MINIMUM, Version};
 
 /// Why a model could not be built.
 ///
-/// `Debug` prints the message, so that a build script may return this from `main`.
+/// `Debug` prints the message.
 #[derive(thiserror::Error)]
 pub enum Error {
     /// The project's own Verilator has not been set up.

@@ -23,7 +23,7 @@ pub struct Port {
 ///
 /// # Errors
 /// A header that cannot be read, or a declaration of an unknown form.
-pub fn read_ports(file: &Path) -> Result<Vec<Port>, Error> {
+pub(crate) fn read_ports(file: &Path) -> Result<Vec<Port>, Error> {
     let text = fs::read_to_string(file).map_err(Error::io(file))?;
     let mut ports = Vec::new();
     for (index, line) in text.lines().enumerate() {

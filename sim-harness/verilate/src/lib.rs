@@ -23,7 +23,7 @@ mod toolchain;
 mod version;
 
 pub use error::Error;
-pub use header::{Port, read_ports};
+pub use header::Port;
 pub use library::{Generated, Library};
 pub use model::Model;
 pub use root::{checkout, workspace_root};

@@ -95,7 +95,6 @@ pub struct Library {
     opt_level: u32,
     check: Option<Box<Check>>,
     elaboration: Option<(Model, String)>,
-    small: bool,
     folder: Option<PathBuf>,
 }
 
@@ -110,7 +109,6 @@ impl Library {
             opt_level: FAST,
             check: None,
             elaboration: None,
-            small: false,
             folder: None,
         }
     }
@@ -144,7 +142,6 @@ impl Library {
     /// Keeps the library in `folder` instead of the cache of models, from the workspace root, and compiles it as one of many
     /// small ones there: Verilator's header is compiled once for all.
     pub fn small_in(mut self, folder: impl AsRef<Path>) -> Self {
-        self.small = true;
         self.folder = Some(absolute(folder.as_ref()));
         self
     }
@@ -208,7 +205,7 @@ impl Library {
         digest.text(&tools.compiler.identity());
         digest.text(&processor());
         digest.text(&self.opt_level.to_string());
-        digest.text(&self.small.to_string());
+        digest.text(&self.folder.is_some().to_string());
         digest.text(self.entry);
         for (name, text) in &self.wrapper {
             digest.text(name);
@@ -251,7 +248,7 @@ impl Library {
         )?];
         let includes = vec![own.clone(), generated.clone()];
         let mut headers = Vec::new();
-        if self.small {
+        if self.folder.is_some() {
             let level = |level| Ok((level, self.header(tools, store, level)?));
             headers = [SLOW, self.opt_level]
                 .into_iter()

@@ -103,7 +103,7 @@ impl Places {
     }
 }
 
-/// The workspace root, which relative paths start from: of the crate whose build script or test runs, else of the
+/// The workspace root, which relative paths start from: of the crate whose test runs, else of the
 /// program that runs, as it lies in a folder of the workspace; for an installed program, `share/gyre` below its prefix.
 /// (A compiled-in path would lead a copy of the workspace with its `target/` back to the original: it is taken where
 /// nothing else is found.)

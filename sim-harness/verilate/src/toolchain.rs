@@ -60,7 +60,7 @@ fn find(
     root: Option<OsString>,
     places: &Places,
 ) -> Result<Toolchain, Error> {
-    // Build scripts run in their package's directory. A bare name is looked up on PATH.
+    // Tests run in their package's directory. A bare name is looked up on PATH.
     let program = program.map(|program| match Path::new(&program).components().count() {
         1 => program,
         _ => places.root().join(program).into_os_string(),

@@ -43,15 +43,15 @@ pub(crate) unsafe fn load<Entry>(library: &Library, symbol: &str) -> &'static En
     entry
 }
 
-/// The text of a failure that C++ returns; none if it is null.
+/// Success if C++ returns null, else the text of its failure.
 ///
 /// # Safety
 /// `text` is null, or a string that ends with a zero and lives during the call.
-pub(crate) unsafe fn failure(text: *const c_char) -> Option<String> {
+pub(crate) unsafe fn failure(text: *const c_char) -> Result<(), String> {
     if text.is_null() {
-        return None;
+        return Ok(());
     }
     // SAFETY: by the contract of this function.
     let text = unsafe { CStr::from_ptr(text) };
-    Some(text.to_string_lossy().into_owned())
+    Err(text.to_string_lossy().into_owned())
 }

@@ -105,7 +105,7 @@ impl Model {
 
     fn eval(&mut self) -> Result<(), String> {
         // SAFETY: the unit is one of this library; the text lives until the next call.
-        unsafe { failure((self.entry.eval)(self.unit)) }.map_or(Ok(()), Err)
+        unsafe { failure((self.entry.eval)(self.unit)) }
     }
 
     fn state(&self) -> u64 {

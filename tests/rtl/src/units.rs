@@ -39,8 +39,7 @@ pub(crate) fn library(name: &str, entry: &'static str) -> Library {
     let mut opt_level = 1;
     if !spec.faults.is_empty() {
         // Ahead of the folders with the files as they are.
-        let folder = plant(spec).unwrap_or_else(|error| panic!("{error}"));
-        model = model.library_dir(folder);
+        model = model.library_dir(plant(spec));
         opt_level = 0;
     }
     for folder in spec.folders {
