@@ -4,10 +4,9 @@
 use gyre_sim::{Delivery, MachineConfig, RawPacket, SimError, Traffic};
 use serde_json::{Map, json};
 
-use super::measure::{Measured, Total};
+use super::measure::{Measured, Total, refuse_if};
 use gyre::error::RunError;
 use gyre::machine_file::MachineSpec;
-use gyre::options::UsageError;
 use gyre::settings::Settings;
 
 /// Cycles between the packets: no two packets meet.
@@ -65,13 +64,11 @@ pub(super) fn run(spec: &MachineSpec, _settings: &Settings) -> Result<Measured, 
     let ring = !spec.config.mesh.first().copied().unwrap_or(false);
     let size = spec.config.dims[0];
     let hops = if ring { (size - 1) / 2 } else { size - 1 };
-    if hops < 2 {
-        return Err(UsageError::Combination(format!(
-            "hop-latency needs two destinations in a row along the first dimension; shape {} has {hops}",
-            spec.shape()
-        ))
-        .into());
-    }
+    let text = format!(
+        "hop-latency needs two destinations in a row along the first dimension; shape {} has {hops}",
+        spec.shape()
+    );
+    refuse_if(hops < 2, text)?;
     let mut total = Total::new();
     let mut rows = Vec::new();
     let mut reference = None;

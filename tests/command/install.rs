@@ -5,8 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
-
 use crate::{error_of, models, pami, printed_by, root, scratch};
 
 /// Installs the command under test below a scratch folder; gives the prefix.
@@ -56,12 +54,7 @@ fn installed_command_works_from_any_folder() {
         command.args(arguments);
         command
     };
-    let hash = |command: &mut Command| {
-        let output = command.output().expect("started");
-        assert!(output.status.success(), "{}", error_of(&output));
-        let result: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
-        result["hash"].clone()
-    };
+    let hash = |command: &mut Command| models::hash(&command.output().expect("started"));
 
     // Compiles its model by the installed Verilator, into the user's folder of caches.
     let bench = ["bench", "hop-latency", "--json", "--model=quick"];

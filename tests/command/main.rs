@@ -41,14 +41,12 @@ mod programs {
     pub mod work_queue;
 }
 
-use std::fs::{self, File};
-use std::io::Seek as _;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::LazyLock;
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Runs `gyre` with `arguments` in the project's folder.
 fn gyre(arguments: &[&str]) -> Output {
@@ -72,31 +70,12 @@ fn json(arguments: &[&str]) -> Value {
 
 /// Result of a command with `--json` that reads no file of a test: one run serves all tests that call it.
 fn once(arguments: &[&str]) -> Value {
-    // Tests are threads of a process, or with nextest processes of a run.
-    static RUN: LazyLock<String> = LazyLock::new(|| {
-        let own = || format!("{} {:?}", std::process::id(), SystemTime::now());
-        std::env::var("NEXTEST_RUN_ID").unwrap_or_else(|_| own())
-    });
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("results");
-    fs::create_dir_all(&folder).expect("the build's folder can be written");
-    let name: String = arguments
-        .concat()
-        .replace(|c: char| !c.is_alphanumeric(), "_");
-    let mut options = File::options();
-    let options = options.create(true).read(true).write(true).truncate(false);
-    let mut file = options.open(folder.join(name)).expect("can be written");
-    file.lock().expect("a lock");
-    let key = json!([*RUN, arguments]);
-    match serde_json::from_reader::<_, (Value, Value)>(&file) {
-        Ok((held, result)) if held == key => result,
-        _ => {
-            let result = json(arguments);
-            file.set_len(0).expect("can be written");
-            file.rewind().expect("can be read");
-            serde_json::to_writer(&file, &(key, &result)).expect("can be written");
-            result
-        }
-    }
+    static RESULTS: Mutex<BTreeMap<String, Arc<OnceLock<Value>>>> = Mutex::new(BTreeMap::new());
+    let mut results = RESULTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let result = Arc::clone(results.entry(arguments.join(" ")).or_default());
+    // Other commands run at the same time.
+    drop(results);
+    result.get_or_init(|| json(arguments)).clone()
 }
 
 /// The project's folder.
@@ -106,11 +85,7 @@ fn root() -> &'static Path {
 
 /// A file for one test, in the build's own folder.
 fn scratch(name: &str) -> PathBuf {
-    // Tests that nextest runs at once are processes with slots of their own.
-    let slot = std::env::var("NEXTEST_TEST_GLOBAL_SLOT").unwrap_or_default();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(slot);
-    fs::create_dir_all(&folder).expect("the build's folder can be written");
-    folder.join(name)
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
 /// Standard error of a command.

@@ -12,6 +12,7 @@ use gyre_driver::{
     PutNotify, Rank, Receive, RegionRights, RemoteAddress, RemoteRegion, Rget, Rmw, RmwOp,
     RmwWidth, Routing, Rput, SendImmediate, SendMessage, SendProtocol, TaskId,
 };
+use gyre_testkit::contents;
 use parking_lot::Mutex;
 
 use crate::conformance::log::{Log, digest, outcome};
@@ -122,12 +123,6 @@ pub struct Task<P: Platform> {
     client: Client<P>,
     platform: P,
     members: Vec<Member<P>>,
-}
-
-fn contents<P: Platform>(range: &BufferRange<P::Buffer>) -> Vec<u8> {
-    let mut bytes = vec![0; range.len()];
-    range.read(0, &mut bytes).expect("inside");
-    bytes
 }
 
 impl<P: Platform> Task<P> {
@@ -304,7 +299,7 @@ impl<P: Platform> Task<P> {
         let done = move |_: &Context<P>, result: Result<Received, Error>| {
             let how = match &result {
                 Ok(got) => {
-                    let data = contents::<P>(&copy);
+                    let data = contents(&copy);
                     let data = data.get(..got.length).map_or_else(String::new, digest);
                     format!("{got:?}, {data}")
                 }
@@ -379,7 +374,7 @@ impl<P: Platform> Task<P> {
     pub fn look(&self, number: usize) {
         for member in &self.members {
             if let Some(region) = &*member.region.lock() {
-                let bytes = contents::<P>(region.range());
+                let bytes = contents(region.range());
                 let mut log = self.world.log.lock();
                 log.memory.insert((number, member.id), digest(&bytes));
             }
@@ -410,7 +405,7 @@ impl<P: Platform> Task<P> {
         let posted = fence && op.end == End::Either;
         Box::new(move |_, result| {
             let how = match (&result, into) {
-                (Ok(()), Some(into)) => format!("ok, {}", digest(&contents::<P>(&into))),
+                (Ok(()), Some(into)) => format!("ok, {}", digest(&contents(&into))),
                 (Err(_), _) if posted => "refused".to_owned(),
                 _ => outcome(&result),
             };
@@ -765,7 +760,7 @@ fn arrived<P: Platform>(
         into,
         done: Some(Box::new(move |_, result| {
             let how = match &result {
-                Ok(()) => format!("ok, {}", digest(&contents::<P>(&copy))),
+                Ok(()) => format!("ok, {}", digest(&contents(&copy))),
                 Err(error) => format!("{error:?}"),
             };
             world.log.lock().end(number, "received", how);

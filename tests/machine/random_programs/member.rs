@@ -11,6 +11,7 @@ use gyre_driver::{
     Platform, Put, PutNotify, Rank, Receive, RegionRights, RemoteAddress, Rget, Rmw, Rput,
     SendImmediate, SendMessage, TaskId,
 };
+use gyre_testkit::contents;
 use parking_lot::Mutex;
 
 use crate::random_programs::faults::{FaultyPlatform, LOST, MATCHED};
@@ -67,12 +68,6 @@ pub struct Member {
     gets: Mutex<BTreeMap<usize, BufferRange<Buffer>>>,
     pub seen: Mutex<Seen>,
     left: AtomicCell<usize>,
-}
-
-fn contents(range: &BufferRange<Buffer>) -> Vec<u8> {
-    let mut bytes = vec![0; range.len()];
-    range.read(0, &mut bytes).expect("inside");
-    bytes
 }
 
 impl Member {
