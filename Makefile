@@ -32,7 +32,7 @@ test: setup
 
 # Seconds by target, by crate that is compiled and by test binary, compiling and running apart.
 test-times: setup
-	tools/test_times.py csr-check fmt-check lint syn model-check
+	$(LINTED) tools/test_times.py csr-check fmt-check lint syn model-check
 
 # Random stimuli against the RTL, 10,000 cases, some minutes on two cores; what is found lies in out/fuzz.
 fuzz: build
@@ -49,7 +49,7 @@ test-mpi: build mpi
 
 # 1,000 random programs of the driver's users on the test double and on the RTL; `make test` runs the first 100.
 conformance: setup-verilator
-	GYRE_PROGRAMS=1000 $(CARGO) test $(PROFILE) --test machine conformance
+	$(LINTED) GYRE_PROGRAMS=1000 $(CARGO) test $(PROFILE) --test machine conformance
 
 # The command, target/release/gyre, what C programs link with, target/release/libpami.so, and libfabric's provider for programs of
 # MPI, alone in a folder, after a change in Rust; a change in rtl/ needs nothing.
@@ -101,7 +101,7 @@ csr: setup
 csr-check: setup
 	tools/csr.sh --check
 
-# Measures what driver operations cost and writes host-driver/cost-table.toml; needs valgrind.
+# Measures what driver operations cost and writes host-driver/driver/cost-table.toml; needs valgrind.
 cost-table:
 	$(CARGO) bench --locked -p gyre-driver --bench cost_table
 
@@ -117,8 +117,9 @@ fmt-check:
 clippy: setup-verilator
 	$(CARGO) clippy $(PROFILE) --workspace --all-targets -- -D warnings
 
-# Rust and RTL tests, to the end whatever fails; lints every crate as it is compiled.
+# Rust and RTL tests, to the end whatever fails; lints every crate as it is compiled, also what no test needs.
 unit: setup-verilator
+	$(LINTED) $(CARGO) build $(PROFILE) --workspace --lib --bench cost_table
 	$(LINTED) $(CARGO) test $(PROFILE) --workspace --no-fail-fast
 
 # The driver's queues and locks, every interleaving of a few threads.
