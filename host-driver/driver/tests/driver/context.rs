@@ -152,6 +152,35 @@ fn ep4_an_immediate_send_leaves_at_the_call_or_after_earlier_ones() {
     assert_eq!(late, Err(Error::Destroyed));
 }
 
+#[test]
+fn ep4_an_immediate_send_that_is_posted_charges_the_copy_of_its_header_and_data() {
+    let machine = Double::new(2, 1);
+    let context = &machine.contexts(&[0, 1], small())[0];
+    let destination = context.endpoint(TaskId(1), 0).expect("task exists");
+    let (header, data) = (pattern(20, 0), pattern(40, 1));
+    let charges = |message: &SendImmediate<'_>| {
+        let copied = || [Op::Copy, Op::CopyChunk].map(|op| machine.charged(op));
+        let before = copied();
+        context.send_immediate(message).expect("valid");
+        [copied()[0] - before[0], copied()[1] - before[1]]
+    };
+    let plain = SendImmediate {
+        data: &data,
+        ..SendImmediate::new(destination, HELLO)
+    };
+    let headed = SendImmediate {
+        header: &header,
+        ..plain
+    };
+    let empty = SendImmediate::new(destination, HELLO);
+    // Posted work goes before what follows it.
+    let posted = message(context, 1, 1, &pattern(9, 1));
+    context.send(posted).expect("valid");
+    // Chunks of 32 bytes; the words that the driver puts before a header are not charged.
+    let copies = [[1, 2], [1, 2], [0, 0]];
+    assert_eq!([plain, headed, empty].map(|m| charges(&m)), copies);
+}
+
 /// Identifier of the messages that are answered by [`ANSWER`] at once.
 const QUESTION: u8 = 50;
 const ANSWER: u8 = 51;
