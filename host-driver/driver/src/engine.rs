@@ -34,7 +34,7 @@ use crate::sync::Arc;
 use crate::transport::injection::Lane;
 use crate::transport::lanes::Lanes;
 use crate::transport::reception::ReceptionFifo;
-use crate::transport::remote_get::RemoteGetFifo;
+use crate::transport::remote_get_fifo::RemoteGetFifo;
 use crate::transport::shared_memory::{EndpointTable, Inbox};
 
 /// The part of a context that one thread at a time works on.

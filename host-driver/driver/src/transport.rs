@@ -9,6 +9,6 @@ pub(crate) mod lanes;
 mod notes;
 pub(crate) mod reception;
 pub(crate) mod registers;
-pub(crate) mod remote_get;
+pub(crate) mod remote_get_fifo;
 pub(crate) mod shared_memory;
 pub(crate) mod wire;

@@ -31,7 +31,7 @@ use crate::transport::injection::InjectionFifo;
 use crate::transport::lanes::Lanes;
 use crate::transport::reception::ReceptionFifo;
 use crate::transport::registers::{self, Bus};
-use crate::transport::remote_get::RemoteGetFifo;
+use crate::transport::remote_get_fifo::RemoteGetFifo;
 use crate::transport::shared_memory::{EndpointTable, Inbox, SharedLane};
 
 /// Resources that a context shares with others of its client.

@@ -99,7 +99,7 @@ impl<P: Platform> Engine<P> {
             let started = match self.gets.start(platform) {
                 Ok(Some(get)) => {
                     let number = get.number;
-                    let requested = rma::start::request(&mut self.io, get);
+                    let requested = rma::descriptors::request(&mut self.io, get);
                     match requested {
                         Ok(()) => Ok(()),
                         Err(error) => self.fail_get(number, error, up),
@@ -155,13 +155,15 @@ impl<P: Platform> Engine<P> {
         match instruction {
             Instruction::Send(message) => send::start(&mut self.io, message, ends),
             Instruction::SendImmediate(message) => send::immediate(&mut self.io, message, done),
-            Instruction::Put(put) => rma::start::put(&mut self.io, &mut self.refusals, put, ends),
+            Instruction::Put(put) => {
+                rma::descriptors::put(&mut self.io, &mut self.refusals, put, ends)
+            }
             Instruction::Get(get) => {
-                rma::start::get(&mut self.gets, get, done);
+                rma::descriptors::get(&mut self.gets, get, done);
                 Ok(())
             }
             Instruction::Rmw(rmw) => {
-                rma::start::rmw(&mut self.gets, rmw, done);
+                rma::descriptors::rmw(&mut self.gets, rmw, done);
                 Ok(())
             }
             Instruction::Fence(fence) => {

@@ -16,7 +16,7 @@ use crate::platform::Platform;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Weak, lock};
 use crate::task::{Rank, TaskId};
 
-use super::arrive;
+use super::arrive::{clear_to_send, eager, rendezvous};
 use super::communicator::{Communicator, Group};
 use super::deliver::{fail_send, give_up};
 use super::label::Label;
@@ -63,15 +63,18 @@ impl<P: Platform> Messaging<P> {
             groups: Mutex::new(BTreeMap::new()),
         });
         let set = |handler, callback| context.set_dispatch(primitives.id(handler), callback);
-        set(Handler::Eager, dispatched(&inner, arrive::eager))?;
+        set(Handler::Eager, dispatched(&inner, eager::eager))?;
         let requested = match config.protocol {
-            Protocol::RemoteGet => dispatched(&inner, arrive::rendezvous),
-            Protocol::TemporaryBuffer => dispatched(&inner, arrive::request_to_send),
+            Protocol::RemoteGet => dispatched(&inner, rendezvous::rendezvous),
+            Protocol::TemporaryBuffer => dispatched(&inner, clear_to_send::request_to_send),
         };
         set(Handler::RequestToSend, requested)?;
-        let cleared = dispatched(&inner, arrive::clear_to_send);
+        let cleared = dispatched(&inner, clear_to_send::clear_to_send);
         set(Handler::ClearToSend, cleared)?;
-        set(Handler::Transfer, dispatched(&inner, arrive::transfer))?;
+        set(
+            Handler::Transfer,
+            dispatched(&inner, clear_to_send::transfer),
+        )?;
         let module = Arc::clone(&inner);
         context.at_destroy(Box::new(move |context| give_up(context, &module)));
         Ok(Self {

@@ -12,9 +12,9 @@ use crate::error::Fault;
 use crate::flow::peers::{self, PutsBy};
 use crate::platform::Platform;
 use crate::rendezvous;
+use crate::rma::descriptors::synchronise;
 use crate::rma::fence::FenceIo;
 use crate::rma::gets::Purpose;
-use crate::rma::start::synchronise;
 use crate::transport::reception::Packet;
 use crate::transport::wire::{
     self, ControlMessage, Fence, FenceAck, Fields, FlowGrant, FlowRequest, GetFailed, Headed,
