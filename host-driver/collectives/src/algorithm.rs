@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Algorithms of collectives.
 
+use strum::{IntoStaticStr, VariantArray};
+
 /// Algorithms of collectives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[repr(u8)]
 pub enum Algorithm {
     /// Dissemination among all endpoints in log2 rounds.
@@ -33,38 +36,13 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All of them, in declaration order.
-    pub const ALL: [Self; 12] = [
-        Self::Dissemination,
-        Self::Binomial,
-        Self::EndpointParallel,
-        Self::DimensionPipelined,
-        Self::Ring,
-        Self::RecursiveDoubling,
-        Self::ThereAndBack,
-        Self::Pairwise,
-        Self::Linear,
-        Self::Affinity,
-        Self::Tree,
-        Self::SharedMemory,
-    ];
+    /// All variants, in declaration order.
+    pub const ALL: [Self; Self::VARIANTS.len()] =
+        *Self::VARIANTS.first_chunk().expect("all variants");
 
     /// Name, as configurations give it.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Dissemination => "dissemination",
-            Self::Binomial => "binomial",
-            Self::EndpointParallel => "endpoint_parallel",
-            Self::DimensionPipelined => "dimension_pipelined",
-            Self::Ring => "ring",
-            Self::RecursiveDoubling => "recursive_doubling",
-            Self::ThereAndBack => "there_and_back",
-            Self::Pairwise => "pairwise",
-            Self::Linear => "linear",
-            Self::Affinity => "affinity",
-            Self::Tree => "tree",
-            Self::SharedMemory => "shared_memory",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The collectives.
 
+use strum::{IntoStaticStr, VariantArray};
+
 /// The collectives (EP-13). The vector forms are those with [`Blocks::Listed`](crate::Blocks::Listed).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[repr(u8)]
 pub enum Collective {
     /// No endpoint leaves before all have entered.
@@ -28,34 +31,13 @@ pub enum Collective {
 }
 
 impl Collective {
-    /// All of them, in declaration order.
-    pub const ALL: [Self; 10] = [
-        Self::Barrier,
-        Self::Broadcast,
-        Self::Scatter,
-        Self::Gather,
-        Self::Allgather,
-        Self::Reduce,
-        Self::Allreduce,
-        Self::Alltoall,
-        Self::Scan,
-        Self::ReduceScatter,
-    ];
+    /// All variants, in declaration order.
+    pub const ALL: [Self; Self::VARIANTS.len()] =
+        *Self::VARIANTS.first_chunk().expect("all variants");
 
     /// Name, as configurations give it.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Barrier => "barrier",
-            Self::Broadcast => "broadcast",
-            Self::Scatter => "scatter",
-            Self::Gather => "gather",
-            Self::Allgather => "allgather",
-            Self::Reduce => "reduce",
-            Self::Allreduce => "allreduce",
-            Self::Alltoall => "alltoall",
-            Self::Scan => "scan",
-            Self::ReduceScatter => "reduce_scatter",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }

@@ -207,3 +207,17 @@ impl Error {
         }
     }
 }
+
+macro_rules! from_driver {
+    ($($error:ident),*) => {
+        $(
+            impl From<gyre_driver::$error> for Error {
+                fn from(error: gyre_driver::$error) -> Self {
+                    Self::Driver(error.into())
+                }
+            }
+        )*
+    };
+}
+
+from_driver!(AllocError, RangeError, SegmentError);

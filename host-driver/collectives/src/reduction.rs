@@ -6,10 +6,13 @@ mod combine;
 pub(crate) mod kind;
 pub(crate) mod user;
 
+use strum::{IntoStaticStr, VariantArray};
+
 use crate::error::Error;
 
 /// Type of the elements that a collective combines. All numbers are little-endian.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[repr(u8)]
 pub enum DataType {
     /// Signed, 8 bits.
@@ -51,7 +54,8 @@ pub enum DataType {
 }
 
 /// Combination of two elements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[repr(u8)]
 pub enum ReduceOp {
     /// The last element.
@@ -83,27 +87,9 @@ pub enum ReduceOp {
 }
 
 impl DataType {
-    /// All of them, in declaration order.
-    pub const ALL: [Self; 18] = [
-        Self::I8,
-        Self::I16,
-        Self::I32,
-        Self::I64,
-        Self::U8,
-        Self::U16,
-        Self::U32,
-        Self::U64,
-        Self::F32,
-        Self::F64,
-        Self::ComplexF32,
-        Self::ComplexF64,
-        Self::LocI32,
-        Self::LocI16,
-        Self::LocF32,
-        Self::LocF64,
-        Self::LocTwoF32,
-        Self::LocTwoF64,
-    ];
+    /// All variants, in declaration order.
+    pub const ALL: [Self; Self::VARIANTS.len()] =
+        *Self::VARIANTS.first_chunk().expect("all variants");
 
     /// Bytes of an element.
     #[must_use]
@@ -120,66 +106,20 @@ impl DataType {
 
     /// Name.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::I8 => "i8",
-            Self::I16 => "i16",
-            Self::I32 => "i32",
-            Self::I64 => "i64",
-            Self::U8 => "u8",
-            Self::U16 => "u16",
-            Self::U32 => "u32",
-            Self::U64 => "u64",
-            Self::F32 => "f32",
-            Self::F64 => "f64",
-            Self::ComplexF32 => "complex_f32",
-            Self::ComplexF64 => "complex_f64",
-            Self::LocI32 => "loc_i32",
-            Self::LocI16 => "loc_i16",
-            Self::LocF32 => "loc_f32",
-            Self::LocF64 => "loc_f64",
-            Self::LocTwoF32 => "loc_two_f32",
-            Self::LocTwoF64 => "loc_two_f64",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
 impl ReduceOp {
-    /// All of them, in declaration order.
-    pub const ALL: [Self; 13] = [
-        Self::Copy,
-        Self::LogicalAnd,
-        Self::LogicalOr,
-        Self::LogicalXor,
-        Self::BitAnd,
-        Self::BitOr,
-        Self::BitXor,
-        Self::Sum,
-        Self::Product,
-        Self::Min,
-        Self::Max,
-        Self::MinLoc,
-        Self::MaxLoc,
-    ];
+    /// All variants, in declaration order.
+    pub const ALL: [Self; Self::VARIANTS.len()] =
+        *Self::VARIANTS.first_chunk().expect("all variants");
 
     /// Name.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Copy => "copy",
-            Self::LogicalAnd => "logical_and",
-            Self::LogicalOr => "logical_or",
-            Self::LogicalXor => "logical_xor",
-            Self::BitAnd => "bit_and",
-            Self::BitOr => "bit_or",
-            Self::BitXor => "bit_xor",
-            Self::Sum => "sum",
-            Self::Product => "product",
-            Self::Min => "min",
-            Self::Max => "max",
-            Self::MinLoc => "min_loc",
-            Self::MaxLoc => "max_loc",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Whether the operation is defined on `data`: logical and bitwise on integers; minimum and maximum on all but

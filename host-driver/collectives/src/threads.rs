@@ -242,7 +242,7 @@ impl<P: Platform> ThreadMember<P> {
         if self.leaders.is_some() {
             let buffer = self.copied(data)?;
             self.among_leaders(Request::broadcast(root.node, buffer.clone()))?;
-            buffer.read(0, data).map_err(gyre_driver::Error::from)?;
+            buffer.read(0, data)?;
         }
         self.down(kind, data, Path::All)
     }
@@ -274,9 +274,7 @@ impl<P: Platform> ThreadMember<P> {
                 parts,
                 receive.clone(),
             ))?;
-            receive
-                .read(0, &mut sum)
-                .map_err(gyre_driver::Error::from)?;
+            receive.read(0, &mut sum)?;
         }
         if here {
             self.down(kind, &mut sum, Path::To(root.thread))?;
@@ -305,7 +303,7 @@ impl<P: Platform> ThreadMember<P> {
         if self.leaders.is_some() {
             let buffer = self.copied(data)?;
             self.among_leaders(Request::allreduce(reduction, None, buffer.clone()))?;
-            buffer.read(0, data).map_err(gyre_driver::Error::from)?;
+            buffer.read(0, data)?;
         }
         self.down(kind, data, Path::All)
     }

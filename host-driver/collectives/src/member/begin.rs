@@ -154,8 +154,7 @@ fn scratch<P: Platform>(
         return Ok(kept);
     }
     context.platform().charge(Op::Allocate, 1);
-    let scratch = BufferRange::zeroed(context.platform(), bytes);
-    Ok(scratch.map_err(gyre_driver::Error::from)?)
+    Ok(BufferRange::zeroed(context.platform(), bytes)?)
 }
 
 /// First fault among the early messages of a collective.

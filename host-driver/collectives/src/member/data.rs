@@ -21,9 +21,7 @@ impl<P: Platform> Data<P> {
         match self {
             Self::Buffer(range) => {
                 let mut bytes = vec![0; range.len()];
-                range
-                    .read(0, &mut bytes)
-                    .map_err(gyre_driver::Error::from)?;
+                range.read(0, &mut bytes)?;
                 Ok(bytes)
             }
             Self::Memory(memory, slice) => {
@@ -37,7 +35,7 @@ impl<P: Platform> Data<P> {
     /// Writes all bytes.
     pub fn write(&self, data: &[u8]) -> Result<(), Error> {
         match self {
-            Self::Buffer(range) => Ok(range.write(0, data).map_err(gyre_driver::Error::from)?),
+            Self::Buffer(range) => Ok(range.write(0, data)?),
             Self::Memory(memory, slice) => memory.write(slice.offset, data),
         }
     }

@@ -42,7 +42,7 @@ pub(super) fn send<P: Platform>(
     let inline = inline(&header);
     if data.len() <= PACKETS * inline || data.remote_address().is_none() {
         let mut bytes = vec![0; data.len()];
-        data.read(0, &mut bytes).map_err(gyre_driver::Error::from)?;
+        data.read(0, &mut bytes)?;
         let parts = bytes.chunks(inline);
         let none = bytes.is_empty().then_some(&[][..]);
         for (part, data) in (0..).zip(parts.chain(none)) {
@@ -90,7 +90,7 @@ pub(super) fn store<P: Platform>(
         (Payload::Here(data), Form::Data { part }) => {
             charge_copies(context, 1, data.len());
             let at = usize::from(part) * inline(header);
-            into.write(at, &data).map_err(gyre_driver::Error::from)?;
+            into.write(at, &data)?;
             Ok(step)
         }
         (Payload::Here(_), _) => Ok(None),

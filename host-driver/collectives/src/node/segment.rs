@@ -90,8 +90,7 @@ impl<P: Platform> NodeSegment<P> {
     ) -> Result<Self, Error> {
         let number = SEGMENTS | u32::from(client) << 16 | u32::from(geometry);
         platform.charge(Op::Allocate, 1);
-        let segment = platform.share(number, COMMON + members * PIECE);
-        let segment = segment.map_err(gyre_driver::Error::from)?;
+        let segment = platform.share(number, COMMON + members * PIECE)?;
         Ok(Self { segment, own })
     }
 
@@ -218,8 +217,7 @@ impl<P: Platform> NodeSegment<P> {
     /// # Errors
     /// [`Error::Driver`].
     pub fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), Error> {
-        let read = self.segment.read(offset, out);
-        Ok(read.map_err(gyre_driver::Error::from)?)
+        Ok(self.segment.read(offset, out)?)
     }
 
     /// Copies bytes into the segment.
@@ -227,18 +225,15 @@ impl<P: Platform> NodeSegment<P> {
     /// # Errors
     /// [`Error::Driver`].
     pub fn write(&self, offset: usize, data: &[u8]) -> Result<(), Error> {
-        let written = self.segment.write(offset, data);
-        Ok(written.map_err(gyre_driver::Error::from)?)
+        Ok(self.segment.write(offset, data)?)
     }
 
     fn read_words<const N: usize>(&self, offset: usize) -> Result<[u32; N], Error> {
-        let words = self.segment.read_words(offset);
-        Ok(words.map_err(gyre_driver::Error::from)?)
+        Ok(self.segment.read_words(offset)?)
     }
 
     fn write_words<const N: usize>(&self, offset: usize, words: [u32; N]) -> Result<(), Error> {
-        let written = self.segment.write_words(offset, words);
-        Ok(written.map_err(gyre_driver::Error::from)?)
+        Ok(self.segment.write_words(offset, words)?)
     }
 }
 

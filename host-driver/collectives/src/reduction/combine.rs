@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Combination of elements.
 
+use core::cmp::Ordering;
+use core::ops::{Add as _, BitAnd, BitOr, BitXor, Mul as _, Sub};
+
 use super::{DataType, ReduceOp};
 
 impl ReduceOp {
@@ -54,17 +57,20 @@ impl ReduceOp {
         }
     }
 
-    fn integer<T: Integer<N>, const N: usize>(self, a: [u8; N], b: [u8; N]) -> [u8; N] {
+    fn integer<T, const N: usize>(self, a: [u8; N], b: [u8; N]) -> [u8; N]
+    where
+        T: Number<N> + Ord + Default + From<bool>,
+        T: BitAnd<Output = T> + BitOr<Output = T> + BitXor<Output = T>,
+    {
         let (a, b) = (T::from_bytes(a), T::from_bytes(b));
         let zero = T::default();
-        let truth = |truth| if truth { T::ONE } else { zero };
         T::to_bytes(match self {
-            Self::LogicalAnd => truth(a != zero && b != zero),
-            Self::LogicalOr => truth(a != zero || b != zero),
-            Self::LogicalXor => truth((a != zero) != (b != zero)),
-            Self::BitAnd => a.and(b),
-            Self::BitOr => a.or(b),
-            Self::BitXor => a.xor(b),
+            Self::LogicalAnd => (a != zero && b != zero).into(),
+            Self::LogicalOr => (a != zero || b != zero).into(),
+            Self::LogicalXor => ((a != zero) != (b != zero)).into(),
+            Self::BitAnd => a & b,
+            Self::BitOr => a | b,
+            Self::BitXor => a ^ b,
             Self::Sum => a.sum(b),
             Self::Product => a.product(b),
             Self::Min => a.min(b),
@@ -73,20 +79,19 @@ impl ReduceOp {
         })
     }
 
-    fn float<T: Float<N>, const N: usize>(self, a: [u8; N], b: [u8; N]) -> [u8; N] {
+    fn float<T: Number<N> + From<f32>, const N: usize>(self, a: [u8; N], b: [u8; N]) -> [u8; N] {
         let (a, b) = (T::from_bytes(a), T::from_bytes(b));
         T::to_bytes(match self {
             Self::Sum => a.sum(b),
             Self::Product => a.product(b),
-            Self::Min if a.is_nan() || b.is_nan() => T::NAN,
-            Self::Max if a.is_nan() || b.is_nan() => T::NAN,
+            Self::Min | Self::Max if a.is_nan() || b.is_nan() => f32::NAN.into(),
             Self::Min if a.order(b).is_le() => a,
             Self::Max if a.order(b).is_ge() => a,
             _ => b,
         })
     }
 
-    fn complex<T: Float<N>, const N: usize, const TWO: usize>(
+    fn complex<T: Number<N> + Sub<Output = T>, const N: usize, const TWO: usize>(
         self,
         a: [u8; TWO],
         b: [u8; TWO],
@@ -99,7 +104,7 @@ impl ReduceOp {
         let (re, im) = match self {
             Self::Sum => (ar.sum(br), ai.sum(bi)),
             Self::Product => (
-                ar.product(br).difference(ai.product(bi)),
+                ar.product(br) - ai.product(bi),
                 ar.product(bi).sum(ai.product(br)),
             ),
             _ => (br, bi),
@@ -111,7 +116,7 @@ impl ReduceOp {
     }
 
     /// The index is in the second half of the element.
-    fn pair<V: Ordered<NV>, I: Ordered<NI>, const NV: usize, const NI: usize, const N: usize>(
+    fn pair<V: Number<NV>, I: Number<NI>, const NV: usize, const NI: usize, const N: usize>(
         self,
         a: [u8; N],
         b: [u8; N],
@@ -135,119 +140,65 @@ impl ReduceOp {
     }
 }
 
-/// A number in little-endian bytes, in a total order.
-trait Ordered<const N: usize>: Copy {
+/// A number in little-endian bytes.
+trait Number<const N: usize>: Copy + PartialOrd {
     fn from_bytes(bytes: [u8; N]) -> Self;
-    fn order(self, other: Self) -> core::cmp::Ordering;
-    /// Order for locations of minima: equal values are equal, NaN comes first.
-    fn least_first(self, other: Self) -> core::cmp::Ordering;
-    /// Order for locations of maxima: equal values are equal, NaN comes last.
-    fn greatest_last(self, other: Self) -> core::cmp::Ordering;
-}
-
-trait Integer<const N: usize>: Ordered<N> + Default + Ord {
-    const ONE: Self;
     fn to_bytes(self) -> [u8; N];
-    fn and(self, other: Self) -> Self;
-    fn or(self, other: Self) -> Self;
-    fn xor(self, other: Self) -> Self;
-    fn sum(self, other: Self) -> Self;
-    fn product(self, other: Self) -> Self;
-}
-
-trait Float<const N: usize>: Ordered<N> {
-    const NAN: Self;
-    fn to_bytes(self) -> [u8; N];
+    /// Total order.
+    fn order(self, other: Self) -> Ordering;
     fn is_nan(self) -> bool;
     fn sum(self, other: Self) -> Self;
-    fn difference(self, other: Self) -> Self;
     fn product(self, other: Self) -> Self;
+
+    /// Order for locations of minima: equal values are equal, NaN comes first.
+    fn least_first(self, other: Self) -> Ordering {
+        let order = self.partial_cmp(&other);
+        order.unwrap_or_else(|| other.is_nan().cmp(&self.is_nan()))
+    }
+
+    /// Order for locations of maxima: equal values are equal, NaN comes last.
+    fn greatest_last(self, other: Self) -> Ordering {
+        let order = self.partial_cmp(&other);
+        order.unwrap_or_else(|| self.is_nan().cmp(&other.is_nan()))
+    }
 }
 
-macro_rules! integers {
-    ($($type:ty),*) => {
+macro_rules! numbers {
+    ($($type:ty: $order:ident, $sum:ident, $product:ident, $is_nan:expr;)*) => {
         $(
-            impl Ordered<{ size_of::<$type>() }> for $type {
+            impl Number<{ size_of::<$type>() }> for $type {
                 fn from_bytes(bytes: [u8; size_of::<$type>()]) -> Self {
                     Self::from_le_bytes(bytes)
                 }
-                fn order(self, other: Self) -> core::cmp::Ordering {
-                    self.cmp(&other)
-                }
-                fn least_first(self, other: Self) -> core::cmp::Ordering {
-                    self.cmp(&other)
-                }
-                fn greatest_last(self, other: Self) -> core::cmp::Ordering {
-                    self.cmp(&other)
-                }
-            }
-
-            impl Integer<{ size_of::<$type>() }> for $type {
-                const ONE: Self = 1;
                 fn to_bytes(self) -> [u8; size_of::<$type>()] {
                     self.to_le_bytes()
                 }
-                fn and(self, other: Self) -> Self {
-                    self & other
-                }
-                fn or(self, other: Self) -> Self {
-                    self | other
-                }
-                fn xor(self, other: Self) -> Self {
-                    self ^ other
-                }
-                fn sum(self, other: Self) -> Self {
-                    self.wrapping_add(other)
-                }
-                fn product(self, other: Self) -> Self {
-                    self.wrapping_mul(other)
-                }
-            }
-        )*
-    };
-}
-
-macro_rules! floats {
-    ($($type:ty),*) => {
-        $(
-            impl Ordered<{ size_of::<$type>() }> for $type {
-                fn from_bytes(bytes: [u8; size_of::<$type>()]) -> Self {
-                    Self::from_le_bytes(bytes)
-                }
-                fn order(self, other: Self) -> core::cmp::Ordering {
-                    self.total_cmp(&other)
-                }
-                fn least_first(self, other: Self) -> core::cmp::Ordering {
-                    self.partial_cmp(&other)
-                        .unwrap_or_else(|| other.is_nan().cmp(&self.is_nan()))
-                }
-                fn greatest_last(self, other: Self) -> core::cmp::Ordering {
-                    self.partial_cmp(&other)
-                        .unwrap_or_else(|| self.is_nan().cmp(&other.is_nan()))
-                }
-            }
-
-            impl Float<{ size_of::<$type>() }> for $type {
-                const NAN: Self = <$type>::NAN;
-                fn to_bytes(self) -> [u8; size_of::<$type>()] {
-                    self.to_le_bytes()
+                fn order(self, other: Self) -> Ordering {
+                    self.$order(&other)
                 }
                 fn is_nan(self) -> bool {
-                    self.is_nan()
+                    ($is_nan)(self)
                 }
                 fn sum(self, other: Self) -> Self {
-                    self + other
-                }
-                fn difference(self, other: Self) -> Self {
-                    self - other
+                    self.$sum(other)
                 }
                 fn product(self, other: Self) -> Self {
-                    self * other
+                    self.$product(other)
                 }
             }
         )*
     };
 }
 
-integers!(i8, i16, i32, i64, u8, u16, u32, u64);
-floats!(f32, f64);
+numbers! {
+    i8: cmp, wrapping_add, wrapping_mul, |_| false;
+    i16: cmp, wrapping_add, wrapping_mul, |_| false;
+    i32: cmp, wrapping_add, wrapping_mul, |_| false;
+    i64: cmp, wrapping_add, wrapping_mul, |_| false;
+    u8: cmp, wrapping_add, wrapping_mul, |_| false;
+    u16: cmp, wrapping_add, wrapping_mul, |_| false;
+    u32: cmp, wrapping_add, wrapping_mul, |_| false;
+    u64: cmp, wrapping_add, wrapping_mul, |_| false;
+    f32: total_cmp, add, mul, <f32>::is_nan;
+    f64: total_cmp, add, mul, <f64>::is_nan;
+}

@@ -2,22 +2,13 @@
 //! Alltoall.
 
 use super::builder::Builder;
-use super::steps::{Slice, Space};
+use super::steps::Slice;
 
 impl Builder<'_> {
     /// In step `i` every task sends to the one `i` positions on; `paced`: one step after the other, else all
     /// at once.
     pub(super) fn alltoall(&mut self, paced: bool) {
-        let (space, offset, kept) = match self.arguments.in_place {
-            false => (Space::Send, 0, Vec::new()),
-            true => {
-                let end = self.arguments.send_blocks.end(self.tasks);
-                let copy = self.scratch(end);
-                let from = Slice::new(Space::Receive, 0..end);
-                let copied: Vec<_> = self.copy(from, copy, &[]).into_iter().collect();
-                (Space::Scratch, copy.offset, copied)
-            }
-        };
+        let (space, offset, kept) = self.kept_input();
         let blocks = self.arguments.send_blocks;
         let block = |position: usize| {
             let range = blocks.block(position);

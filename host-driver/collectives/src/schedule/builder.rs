@@ -108,10 +108,13 @@ impl Builder<'_> {
         self.add(action, after)
     }
 
-    /// Copies; returns the step, `None` for a no-op.
-    pub fn copy(&mut self, from: Slice, to: Slice, after: &[usize]) -> Option<usize> {
+    /// Copies; returns the step, nothing for a no-op.
+    pub fn copy(&mut self, from: Slice, to: Slice, after: &[usize]) -> Vec<usize> {
         debug_assert_eq!(from.len, to.len);
-        (from.len > 0 && from != to).then(|| self.add(Action::Copy { from, to }, after))
+        match from.len > 0 && from != to {
+            true => vec![self.add(Action::Copy { from, to }, after)],
+            false => Vec::new(),
+        }
     }
 
     pub fn combine(&mut self, other: Slice, into: Slice, earlier: bool, after: &[usize]) -> usize {
@@ -181,17 +184,12 @@ impl Builder<'_> {
         let leader = self.leader(self.me);
         let nothing = Slice::nothing();
         if leader != self.rank {
-            self.receive_from((leader, Routing::Fixed), LOCAL, nothing, &[]);
+            self.receive_of(leader, LOCAL, nothing, &[]);
             return;
         }
         let all = self.all();
         for &to in &self.geometry.ranks_of(self.me)[1..] {
-            let action = Action::Send {
-                to,
-                tag: LOCAL,
-                from: nothing,
-            };
-            self.add(action, &all);
+            self.send_to(to, LOCAL, nothing, &all);
         }
     }
 
@@ -207,16 +205,11 @@ impl Builder<'_> {
         let nothing = Slice::nothing();
         if self.is_leader() {
             for &from in &ranks[1..] {
-                self.receive_from((from, Routing::Fixed), SHARE, nothing, &[]);
+                self.receive_of(from, SHARE, nothing, &[]);
             }
         } else {
-            let action = Action::Send {
-                to: ranks[0],
-                tag: SHARE,
-                from: nothing,
-            };
             let all = self.all();
-            self.add(action, &all);
+            self.send_to(ranks[0], SHARE, nothing, &all);
         }
         self.tell_endpoints();
     }

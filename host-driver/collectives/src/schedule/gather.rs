@@ -60,10 +60,7 @@ impl Builder<'_> {
     /// In each step every task forwards the block of the previous step.
     pub(super) fn ring_allgather(&mut self) {
         let own = self.own_block();
-        let mut there: Vec<usize> = self
-            .copy(own, self.output(self.me), &[])
-            .into_iter()
-            .collect();
+        let mut there = self.copy(own, self.output(self.me), &[]);
         let (next, before) = ((self.me + 1) % self.tasks, self.me + self.tasks - 1);
         for step in 1..self.tasks {
             let passed = self.output((self.me + self.tasks + 1 - step) % self.tasks);
@@ -77,10 +74,7 @@ impl Builder<'_> {
     pub(super) fn recursive_doubling_allgather(&mut self) {
         let own = self.own_block();
         let bytes = own.len;
-        let mut there: Vec<usize> = self
-            .copy(own, self.output(self.me), &[])
-            .into_iter()
-            .collect();
+        let mut there = self.copy(own, self.output(self.me), &[]);
         let mut distance = 1;
         let mut tag = 0;
         while distance < self.tasks {

@@ -37,16 +37,15 @@ impl Builder<'_> {
             for feed in feeds.filter(|_| data.len > 0) {
                 let there = self.root_neighbours(self.root_endpoint(feed.away));
                 for ((tag, &from), &to) in (0..).zip(&parts).zip(there.iter().cycle()) {
-                    self.add(Action::Send { to, tag, from }, &[]);
+                    self.send_to(to, tag, from, &[]);
                 }
-                let begun = (there[0], Routing::Fixed);
-                fed.push(self.receive_from(begun, 0, Slice::nothing(), &[]));
+                fed.push(self.receive_of(there[0], 0, Slice::nothing(), &[]));
             }
             if !self.geometry.is_away(self.rank) {
                 // Data that others wait for must not be fetched last.
                 for share in &transfers.parts[mine] {
                     let (to, from) = (share.rank, data);
-                    self.add(Action::Send { to, tag: 0, from }, &fed);
+                    self.send_to(to, 0, from, &fed);
                 }
                 return self.meet();
             }
@@ -54,7 +53,7 @@ impl Builder<'_> {
             for share in &transfers.parts[mine] {
                 let to = share.rank;
                 for ((tag, &from), there) in (0..).zip(&parts).zip(&there) {
-                    self.add(Action::Send { to, tag, from }, &[*there]);
+                    self.send_to(to, tag, from, &[*there]);
                 }
             }
             return self.meet();
@@ -87,17 +86,17 @@ impl Builder<'_> {
         let mut there = Vec::new();
         for ((tag, &part), &first) in (0..).zip(parts).zip(neighbours.iter().cycle()) {
             if first != self.rank {
-                there.push(self.receive_from((first, Routing::Fixed), tag, nothing, &[]));
+                there.push(self.receive_of(first, tag, nothing, &[]));
                 continue;
             }
-            let step = self.receive_from((home, Routing::Fixed), tag, part, &[]);
+            let step = self.receive_of(home, tag, part, &[]);
             if tag == 0 {
                 let (to, from) = (home, nothing);
-                self.add(Action::Send { to, tag, from }, &[step]);
+                self.send_to(to, tag, from, &[step]);
             }
             for &to in neighbours.iter().filter(|&&to| to != first) {
                 let from = nothing;
-                self.add(Action::Send { to, tag, from }, &[step]);
+                self.send_to(to, tag, from, &[step]);
             }
             there.push(step);
         }
@@ -125,7 +124,7 @@ impl Builder<'_> {
                     tag_of(feed.rank),
                     self.block_for(feed.rank),
                 );
-                self.add(Action::Send { to, tag, from }, &[]);
+                self.send_to(to, tag, from, &[]);
             }
             for share in &transfers.parts[mine] {
                 let to = share.rank;
@@ -134,10 +133,10 @@ impl Builder<'_> {
                 let there = fed.map(|feed| {
                     let (from, tag) = (self.root_endpoint(feed.home), tag_of(feed.rank));
                     let into = self.block_for(feed.rank);
-                    self.receive_from((from, Routing::Fixed), tag, into, &[])
+                    self.receive_of(from, tag, into, &[])
                 });
                 let after: Vec<usize> = there.into_iter().collect();
-                self.add(Action::Send { to, tag: 0, from }, &after);
+                self.send_to(to, 0, from, &after);
             }
             if self.is_leader() && !self.arguments.keeps_block {
                 self.copy(self.input(self.me), self.received(), &[]);
@@ -173,13 +172,13 @@ impl Builder<'_> {
                 row.push((step, into.len));
                 if let Some(feed) = transfers.feeds.iter().find(|feed| feed.rank == Some(from)) {
                     let (to, tag, from) = (self.root_endpoint(feed.home), tag_of(feed.rank), into);
-                    self.add(Action::Send { to, tag, from }, &[step]);
+                    self.send_to(to, tag, from, &[step]);
                 }
             }
             for feed in transfers.feeds.iter().filter(|feed| feed.home == mine) {
                 let (from, tag) = (self.root_endpoint(feed.away), tag_of(feed.rank));
                 let into = self.output(feed.rank.map_or(0, |rank| self.geometry.position(rank)));
-                self.receive_from((from, Routing::Fixed), tag, into, &[]);
+                self.receive_of(from, tag, into, &[]);
             }
             if self.is_leader() && !self.arguments.in_place {
                 self.copy(self.input(0), self.output(self.me), &[]);
@@ -187,12 +186,7 @@ impl Builder<'_> {
             return self.meet();
         }
         if self.is_leader() {
-            let action = Action::Send {
-                to: self.peer(&transfers).0,
-                tag: 0,
-                from: self.input(0),
-            };
-            self.add(action, &[]);
+            self.send_to(self.peer(&transfers).0, 0, self.input(0), &[]);
         }
         self.tell_endpoints();
     }

@@ -16,7 +16,7 @@ impl Builder<'_> {
             Some(_) if links.children.is_empty() => own,
             Some(_) => self.scratch(own.len),
         };
-        let mut there: Vec<usize> = self.copy(own, sum, &[]).into_iter().collect();
+        let mut there = self.copy(own, sum, &[]);
         for &child in &links.children {
             let part = self.scratch(own.len);
             there.push(self.receive(child, 0, part, &[]));
@@ -73,7 +73,7 @@ impl Builder<'_> {
     /// pair up before, and get the result after.
     pub(super) fn recursive_doubling_allreduce(&mut self) {
         let (own, sum) = (self.input(0), self.output(0));
-        let copied: Vec<usize> = self.copy(own, sum, &[]).into_iter().collect();
+        let copied = self.copy(own, sum, &[]);
         let ranks: Vec<u32> = (0..self.tasks).map(|p| self.leader(p)).collect();
         self.recursive_doubling(&ranks, self.me, sum, 0, &copied);
     }
@@ -132,7 +132,7 @@ impl Builder<'_> {
     /// position `i` on.
     pub(super) fn ring_allreduce(&mut self) {
         let (own, sum) = (self.input(0), self.output(0));
-        let loaded: Vec<usize> = self.copy(own, sum, &[]).into_iter().collect();
+        let loaded = self.copy(own, sum, &[]);
         let (tasks, unit) = (self.tasks, self.arguments.unit);
         let elements = sum.len / unit;
         let bound = |chunk: usize| chunk * elements / tasks * unit;
@@ -163,7 +163,7 @@ impl Builder<'_> {
     /// Each position receives the sum of the earlier ones and adds its own data.
     pub(super) fn linear_scan(&mut self) {
         let (own, sum) = (self.input(0), self.output(0));
-        let mut there: Vec<usize> = self.copy(own, sum, &[]).into_iter().collect();
+        let mut there = self.copy(own, sum, &[]);
         if self.me > 0 {
             let part = self.scratch(own.len);
             there.push(self.receive(self.me - 1, 0, part, &[]));
@@ -177,7 +177,7 @@ impl Builder<'_> {
     /// In round `k` each position adds the sum of the 2^k positions before its own range.
     pub(super) fn recursive_doubling_scan(&mut self) {
         let (own, sum) = (self.input(0), self.output(0));
-        let mut there: Vec<usize> = self.copy(own, sum, &[]).into_iter().collect();
+        let mut there = self.copy(own, sum, &[]);
         let mut distance = 1;
         let mut tag = 0;
         while distance < self.tasks {
@@ -196,15 +196,15 @@ impl Builder<'_> {
         }
     }
 
-    /// Input of a reduce-scatter for sends; copied if in place, since results overwrite it.
-    fn kept_input(&mut self) -> (Space, usize, Vec<usize>) {
+    /// Space, offset and steps of the input blocks for sends; copied if in place, since results overwrite them.
+    pub(super) fn kept_input(&mut self) -> (Space, usize, Vec<usize>) {
         if !self.arguments.in_place {
             return (Space::Send, 0, Vec::new());
         }
         let end = self.arguments.send_blocks.end(self.tasks);
         let copy = self.scratch(end);
         let from = Slice::new(Space::Receive, 0..end);
-        let copied = self.copy(from, copy, &[]).into_iter().collect();
+        let copied = self.copy(from, copy, &[]);
         (Space::Scratch, copy.offset, copied)
     }
 
@@ -240,7 +240,7 @@ impl Builder<'_> {
             true => Slice::new(Space::Receive, 0..end),
             false => Slice::new(Space::Send, 0..end),
         };
-        let loaded: Vec<usize> = self.copy(from, sum, &[]).into_iter().collect();
+        let loaded = self.copy(from, sum, &[]);
         let tasks = self.tasks;
         let block = |number: usize| sum.part(blocks.block(number % tasks));
         let (next, before) = ((self.me + 1) % tasks, (self.me + tasks - 1) % tasks);

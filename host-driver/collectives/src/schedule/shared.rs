@@ -143,7 +143,7 @@ impl Builder<'_> {
                 if here.parent.is_some() {
                     before = vec![b.publish_up(here, part, own, false, &before)];
                 } else {
-                    let copied: Vec<usize> = b.copy(own, sum, &[]).into_iter().collect();
+                    let copied = b.copy(own, sum, &[]);
                     before.extend(copied);
                     before = b.combine_children(here, part, sum, &before);
                     let mut there = before.clone();

@@ -3,10 +3,7 @@
 
 use core::ops::Range;
 
-use gyre_driver::Routing;
-
 use super::builder::Builder;
-use super::steps::Action;
 
 /// Maximum bytes of a message: a node forwards one while the next arrives.
 const PIECE: usize = 16 << 10;
@@ -38,13 +35,13 @@ impl Builder<'_> {
                 let part = data.part(range);
                 let there = parent.map(|position| {
                     let from = geometry.at_home(position)[worker];
-                    self.receive_from((from, Routing::Fixed), tag, part, &[])
+                    self.receive_of(from, tag, part, &[])
                 });
                 let after: Vec<usize> = there.into_iter().collect();
                 for &position in &children {
                     let to = geometry.at_home(position)[worker];
                     let from = part;
-                    self.add(Action::Send { to, tag, from }, &after);
+                    self.send_to(to, tag, from, &after);
                 }
             }
         }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Trees of the tasks of a geometry.
 
-use gyre_driver::Routing;
-
 use super::builder::{BACK, Builder, SHARE, reach};
-use super::steps::{Action, Slice};
+use super::steps::Slice;
 
 /// A task's neighbours in a tree, by position.
 pub(super) struct Links {
@@ -46,13 +44,7 @@ impl Builder<'_> {
         let leader = self.leader(self.me);
         if leader == self.rank {
             for &from in &self.geometry.ranks_of(self.me)[1..] {
-                let action = Action::Receive {
-                    from,
-                    tag: SHARE,
-                    into: nothing,
-                    routing: Routing::Fixed,
-                };
-                self.add(action, &[]);
+                self.receive_of(from, SHARE, nothing, &[]);
             }
             for &child in &links.children {
                 self.receive(child, 0, nothing, &[]);
@@ -63,12 +55,7 @@ impl Builder<'_> {
             }
             self.broadcast_down(links, BACK, nothing, &come);
         } else {
-            let action = Action::Send {
-                to: leader,
-                tag: SHARE,
-                from: nothing,
-            };
-            self.add(action, &[]);
+            self.send_to(leader, SHARE, nothing, &[]);
         }
         self.tell_endpoints();
     }

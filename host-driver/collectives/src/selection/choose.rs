@@ -50,7 +50,7 @@ impl Condition {
             Self::SharedMemory => query.sharing.some,
             Self::OneNode => query.sharing.all,
             Self::SeveralNodes => !query.sharing.all,
-            Self::LittleForNodes(each) => {
+            Self::IntraNodeCombineAtMost(each) => {
                 let fewer = (2 * query.sharing.most).saturating_sub(3).max(1);
                 let most = each * query.geometry.tasks().len() / fewer;
                 !query.sharing.some || Self::AtMost(most).holds(query)

@@ -22,7 +22,7 @@ const RING: usize = 256;
 
 /// Bytes up to which a node's first combines the data of its node for the collective network faster than all tasks do
 /// by messages: `gyre bench allreduce` with `--set tasks=2`, 4 and 8 on `--shape 2x1x1`, `2x2x1`, `2x2x2`, `4x4x1`.
-const LITTLE: Condition = Condition::LittleForNodes(2500);
+const LITTLE: Condition = Condition::IntraNodeCombineAtMost(2500);
 
 /// Elements that fit a slot of shared memory.
 const FITS: Condition = Condition::ElementAtMost(SLOT);

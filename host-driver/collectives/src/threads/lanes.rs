@@ -110,7 +110,7 @@ impl<P: Platform> Lanes<P> {
         let children = tree.children(thread).to_vec();
         Ok(Self {
             platform: platform.clone(),
-            segment: segment.map_err(gyre_driver::Error::from)?,
+            segment: segment?,
             group: group.into(),
             thread,
             parent: tree.parent(thread),
@@ -182,8 +182,7 @@ impl<P: Platform> Lanes<P> {
             Direction::Down => self.parent_taken = words[1],
         }
         charge_copies(&self.platform, data.len());
-        let read = self.segment.read(slot + HEADER, data);
-        Ok(read.map_err(gyre_driver::Error::from)?)
+        Ok(self.segment.read(slot + HEADER, data)?)
     }
 
     /// Confirms that this thread does not need the next part in `direction`.
@@ -249,13 +248,11 @@ impl<P: Platform> Lanes<P> {
     }
 
     fn read_words<const N: usize>(&self, offset: usize) -> Result<[u32; N], Error> {
-        let words = self.segment.read_words(offset);
-        Ok(words.map_err(gyre_driver::Error::from)?)
+        Ok(self.segment.read_words(offset)?)
     }
 
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), Error> {
-        let written = self.segment.write(offset, data);
-        Ok(written.map_err(gyre_driver::Error::from)?)
+        Ok(self.segment.write(offset, data)?)
     }
 }
 

@@ -25,8 +25,7 @@ pub(super) fn exchange<P: Platform>(
     own: &Result<Place, PlaceError>,
 ) -> Result<Vec<Place>, Error> {
     platform.charge(Op::Allocate, 1);
-    let segment = platform.share(SEGMENTS | u32::from(number), count * LINE);
-    let segment = segment.map_err(gyre_driver::Error::from)?;
+    let segment = platform.share(SEGMENTS | u32::from(number), count * LINE)?;
     let pack = |high: u16, low: u16| u32::from(high) << 16 | u32::from(low);
     let line = own.as_ref().map_or([UNKNOWN, 0, 0], |place| {
         let [unit, core] = [
@@ -36,16 +35,13 @@ pub(super) fn exchange<P: Platform>(
         [KNOWN, unit, core]
     });
     platform.charge(Op::CopyChunk, 1);
-    let written = segment.write_words(thread * LINE, line);
-    written.map_err(gyre_driver::Error::from)?;
+    segment.write_words(thread * LINE, line)?;
     let mut places = Vec::with_capacity(count);
     let mut unknown = None;
     for other in 0..count {
         let [state, unit, core] = loop {
             platform.charge(Op::Counter, 1);
-            let line: [u32; 3] = segment
-                .read_words(other * LINE)
-                .map_err(gyre_driver::Error::from)?;
+            let line: [u32; 3] = segment.read_words(other * LINE)?;
             if line[0] != 0 {
                 break line;
             }

@@ -70,7 +70,7 @@ fn ep8_conditions_on_numbers_hold_up_to_their_edges() {
     }
     let geometry = Geometry::world(&world.clients[0], "five", 1, 1).expect("valid");
     // Five tasks with an endpoint each; a node has most of them.
-    let little = C::LittleForNodes(39);
+    let little = C::IntraNodeCombineAtMost(39);
     for (condition, most, limit) in [
         (C::AtMost(8), 2, 8),
         (little, 1, 195),
