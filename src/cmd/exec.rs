@@ -377,6 +377,7 @@ fn describe(
             .map(|op| spec.costs.instructions(op) * spec.config.cpu_ps)
             .to_vec(),
         compute_ps,
+        recorded: spec.config.recorder.is_some(),
     })
 }
 

@@ -120,6 +120,7 @@ fn refuse(args: &WhyArgs) -> Result<(), UsageError> {
         ("--trace", options.trace.is_some()),
         ("--trace-on-failure", options.trace_on_failure.is_some()),
         ("--timeline", options.timeline.is_some()),
+        ("--log", options.log.is_some()),
     ];
     match given.iter().find(|(_, given)| *given) {
         Some((option, _)) => Err(UsageError::Combination(format!(

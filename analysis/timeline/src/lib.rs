@@ -19,7 +19,7 @@ mod recording;
 mod stages;
 
 pub use event::{Event, Lane, PacketKind, What, Why};
-pub use gyre_note::{Context, Note};
+pub use gyre_note::{CollectiveStep, Context, FenceStep, Note};
 pub use messages::{How, Message, Messages, Packets, Role};
 pub use recording::{Link, Recording, Thread};
 pub use stages::{Stage, Stages};

@@ -502,6 +502,10 @@ impl Assembler {
                     self.packets[packets].messages.push(message);
                 }
             }
+            Note::Fence { .. }
+            | Note::Refused { .. }
+            | Note::Completed { .. }
+            | Note::Collective { .. } => {}
         }
         None
     }

@@ -108,5 +108,5 @@ pub use route::{Hop, Network, Routing};
 pub use slice::{BufferSlice, Element};
 pub use task::{Rank, TaskId, TaskLocation};
 pub use task_map::TaskMap;
-pub use transport::wire::MAX_HEADER;
+pub use transport::wire::{MAX_HEADER, control_message};
 pub use zerocopy::IntoBytes;

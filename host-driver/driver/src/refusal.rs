@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gyre_firmware::{RefusedPackets, Register};
 use gyre_layout::registers::refusals;
 use gyre_layout::{Coord, ErrorReason, Kind};
+use gyre_note::Note;
 
 use crate::core::Core;
 use crate::endpoint::Endpoint;
@@ -180,6 +181,14 @@ impl<P: Platform> Refusals<P> {
             if mine || self.stands_for(index)? {
                 // Later refusals of the same entry stay there.
                 registers::write(platform, Register::refused_place(entry), at)?;
+                core.note(|at| Note::Refused {
+                    at,
+                    source: packets.source.0,
+                    kind: packets.kind.map_or_else(|code| code, |kind| kind as u8),
+                    reason: packets
+                        .reason
+                        .map_or_else(|code| code, |reason| reason as u8),
+                });
                 if mine && packets.kind == Ok(Kind::Put) {
                     self.note(&packets);
                     refuse_gets(&core, gets, &packets);

@@ -3,8 +3,10 @@
 
 #![forbid(unsafe_code)]
 
+use serde::{Deserialize, Serialize};
+
 /// A context of the driver: its task and client, and its offset among the client's contexts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Context {
     /// Task.
     pub task: u32,
@@ -16,7 +18,7 @@ pub struct Context {
 
 /// Event of the driver. `at` is the context in which it happened. The events between a [`Packet`](Self::Packet) and the
 /// next [`Handled`](Self::Handled) of a context belong to the message of the packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Note {
     /// An instruction was put on the work queue.
     Posted {
@@ -173,4 +175,110 @@ pub enum Note {
         /// Its cookie.
         cookie: u32,
     },
+    /// A fence of this context, or of a peer at this context, took a step.
+    Fence {
+        /// The context.
+        at: Context,
+        /// The context at the other end.
+        peer: Context,
+        /// Number of the fence at its origin.
+        cookie: u32,
+        /// The step.
+        step: FenceStep,
+    },
+    /// Packets that the node has refused were taken from its registers.
+    Refused {
+        /// The context that has taken them.
+        at: Context,
+        /// Coordinates of the sender.
+        source: [u8; 5],
+        /// Code of the packet kind.
+        kind: u8,
+        /// Code of the reason.
+        reason: u8,
+    },
+    /// A done callback is about to be called.
+    Completed {
+        /// The context.
+        at: Context,
+        /// Whether the operation has failed.
+        failed: bool,
+    },
+    /// A collective began or ended at this member.
+    Collective {
+        /// The context of the member.
+        at: Context,
+        /// Number of the geometry.
+        geometry: u16,
+        /// Number of the collective on the geometry.
+        sequence: u32,
+        /// Number of the collective's kind, in declaration order.
+        collective: u8,
+        /// Number of its algorithm, in declaration order.
+        algorithm: u8,
+        /// The step.
+        step: CollectiveStep,
+    },
+}
+
+/// A step of a fence (FN-1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FenceStep {
+    /// The origin sends FENCE.
+    Begun,
+    /// The target has received FENCE: everything sent before it has been handled there.
+    Requested,
+    /// The target waits for puts and gets before the fence.
+    Synchronising,
+    /// The target answers.
+    Answering,
+    /// The origin has received the answer.
+    Answered,
+    /// The origin's own gets before the fence have landed.
+    OwnGetsLanded,
+    /// The fence has ended at its origin.
+    Ended,
+    /// The fence has ended at its origin with an error.
+    Failed,
+}
+
+/// A step of a collective at a member (EP-8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CollectiveStep {
+    /// The member carries out the first steps of its schedule next.
+    Begun,
+    /// All steps of its schedule have ended.
+    Ended,
+    /// The collective has ended with an error.
+    Failed,
+}
+
+impl Note {
+    /// The context in which it happened.
+    #[must_use]
+    pub const fn at(&self) -> Context {
+        match *self {
+            Self::Posted { at }
+            | Self::Started { at }
+            | Self::Injecting { at }
+            | Self::Handled { at }
+            | Self::Withdrawn { at, .. }
+            | Self::Message { at, .. }
+            | Self::Put { at, .. }
+            | Self::Asked { at, .. }
+            | Self::Sent { at, .. }
+            | Self::Packet { at, .. }
+            | Self::Announced { at, .. }
+            | Self::Fetched { at, .. }
+            | Self::Unexpected { at, .. }
+            | Self::Matched { at, .. }
+            | Self::Paired { at, .. }
+            | Self::Finished { at, .. }
+            | Self::Acknowledged { at, .. }
+            | Self::Fence { at, .. }
+            | Self::Refused { at, .. }
+            | Self::Completed { at, .. }
+            | Self::Collective { at, .. } => at,
+        }
+    }
 }

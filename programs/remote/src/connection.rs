@@ -5,9 +5,11 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Deref;
 use std::panic::resume_unwind;
 
+use gyre_driver::Note;
+
 use crate::description::TaskDescription;
 use crate::mailbox::{Ends, Mailbox, MailboxError};
-use crate::protocol::{Answer, BATCH, INLINE_BYTES, MESSAGE_INLINE_BYTES, Reply, Request};
+use crate::protocol::{Answer, BATCH, INLINE_BYTES, MESSAGE_INLINE_BYTES, NOTES, Reply, Request};
 
 thread_local! {
     /// The connection of this thread. It lasts as long as the process, so handles may refer to it.
@@ -57,6 +59,8 @@ pub(crate) struct Connection {
 #[derive(Default)]
 struct Unsent {
     requests: Vec<Request>,
+    /// Notes among them.
+    notes: usize,
     /// Bytes that they write.
     inline_bytes: usize,
 }
@@ -143,6 +147,7 @@ impl Connection {
             .send(unsent.requests.as_slice())
             .and_then(|()| receive(&self.mailbox));
         unsent.requests.clear();
+        unsent.notes = 0;
         unsent.inline_bytes = 0;
         self.lost.set(reply.is_err());
         let (reply, more) = reply?;
@@ -163,13 +168,35 @@ impl Connection {
                 unsent.inline_bytes += data.len();
             }
             unsent.requests.push(request);
-            unsent.requests.len() + 1 == BATCH
+            unsent.requests.len() - unsent.notes + 1 == BATCH
                 || unsent.inline_bytes + INLINE_BYTES > MESSAGE_INLINE_BYTES
         };
         if full {
             // The next request finds out that the machine is lost.
             let _ = self.exchange(&Request::Flush);
         }
+    }
+
+    /// Sends a note with the next request, if the machine records events. Nothing else changes: what was read ahead and
+    /// the known time stay.
+    pub fn note(&self, note: Note) {
+        let recorded = |task: &TaskDescription| task.recorded;
+        if self.lost.get() || !self.description.get().is_some_and(recorded) {
+            return;
+        }
+        let full = self.unsent.borrow().notes == NOTES;
+        if full {
+            let ahead = self.ahead.take();
+            let now_ps = self.now_ps.get();
+            // The next request finds out that the machine is lost.
+            let _ = self.exchange(&Request::Note { note });
+            self.ahead.replace(ahead);
+            self.now_ps.set(now_ps);
+            return;
+        }
+        let mut unsent = self.unsent.borrow_mut();
+        unsent.requests.push(Request::Note { note });
+        unsent.notes += 1;
     }
 
     /// The task's time after a request without an answer, if it is known.

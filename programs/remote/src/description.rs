@@ -44,6 +44,8 @@ pub struct TaskDescription {
     pub operation_ps: Vec<u64>,
     /// Simulated time that a microsecond of the program's processor time takes, picoseconds; 0: computation takes none.
     pub compute_ps: u64,
+    /// Whether the machine records events: then the process sends the driver's notes.
+    pub recorded: bool,
 }
 
 impl TaskDescription {

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use gyre_driver::{
-    AllocError, BusError, DmaBuffer, Op, Platform, PlatformLock, RangeError, SegmentError,
+    AllocError, BusError, DmaBuffer, Note, Op, Platform, PlatformLock, RangeError, SegmentError,
     SharedSegment, WakeReason,
 };
 use thiserror::Error;
@@ -163,6 +163,11 @@ impl Platform for RemotePlatform {
     fn charge(&self, op: Op, count: u64) {
         let op = op_number(op);
         self.connection.add(Request::Charge { op, count });
+    }
+
+    #[inline]
+    fn note(&self, note: Note) {
+        self.connection.note(note);
     }
 
     fn wait(&self, group: u8, deadline_ps: Option<u64>) -> WakeReason {

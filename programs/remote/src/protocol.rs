@@ -2,7 +2,7 @@
 //! Requests of a task to the machine and their answers: a variant for each method of the platform.
 //! Bytes of buffers travel in the mailbox's window, everything else in its message.
 
-use gyre_driver::{BusError, BusErrorKind, Op};
+use gyre_driver::{BusError, BusErrorKind, Note, Op};
 use serde::{Deserialize, Serialize};
 
 /// A request of the task's process. A message holds one or several, which are carried out in order. All but the last have the
@@ -54,6 +54,8 @@ pub(crate) enum Request {
     Now,
     /// The program reads a clock, and may wait for a time: [`Answer::Done`].
     Look,
+    /// `Platform::note`, if the machine records events: [`Answer::Done`].
+    Note { note: Note },
     /// `Platform::charge` of operation `op` of [`Op::ALL`]: [`Answer::Done`].
     Charge { op: u8, count: u64 },
     /// The program has computed for this simulated time: [`Answer::Done`].
@@ -110,6 +112,7 @@ impl Request {
             | Self::HaveArrived
             | Self::ReadBuffer { .. }
             | Self::Now
+            | Self::Note { .. }
             | Self::Charge { .. }
             | Self::Wait { .. }
             | Self::Park { .. }
@@ -213,6 +216,9 @@ pub(crate) const NOT_HELD: &str = "the task does not hold the lock";
 
 /// Most requests of a message.
 pub(crate) const BATCH: usize = 64;
+
+/// Maximum notes of a message. They do not count as its requests, so that recording does not move the limits of messages.
+pub(crate) const NOTES: usize = 32;
 
 /// Most bytes of a write that is a part of a message, and of all such writes of one message.
 pub(crate) const INLINE_BYTES: usize = 256;

@@ -324,6 +324,10 @@ impl<P: Platform> Session<'_, P> {
                 Answer::Done
             }
             Request::Now => Answer::Value(platform.now_ps()),
+            Request::Note { note } => {
+                platform.note(note);
+                Answer::Done
+            }
             Request::Charge { op, count } => {
                 let op = Op::ALL.get(usize::from(op));
                 let op = *op.ok_or_else(|| "no such operation".to_owned())?;

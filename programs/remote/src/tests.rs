@@ -261,6 +261,7 @@ fn description() -> TaskDescription {
         clock_mhz: 1600,
         operation_ps: Vec::new(),
         compute_ps: 0,
+        recorded: false,
     }
 }
 

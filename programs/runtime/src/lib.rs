@@ -16,6 +16,7 @@ pub mod attempt;
 pub mod bring_up;
 pub mod clients;
 pub mod console;
+pub mod driver_log;
 pub mod error;
 pub mod first_view;
 pub mod job;

@@ -8,6 +8,8 @@ use clap::Args;
 use gyre_sim::Optimisation;
 use thiserror::Error;
 
+use crate::driver_log::LogOption;
+
 /// Cycles of a waveform on failure unless told otherwise.
 pub const FAILURE_CYCLES: u64 = 2000;
 
@@ -107,6 +109,9 @@ pub struct MachineOptions {
     /// Writes a timeline; the ending chooses the format: .html for a browser, .perfetto-trace for Perfetto
     #[arg(long, value_name = "FILE")]
     pub timeline: Option<PathBuf>,
+    /// Writes a log of the driver's steps; the filter is TARGET=LEVEL joined by commas, such as driver::fence=debug
+    #[arg(long, value_name = "FILE[:FILTER]", value_parser = LogOption::parse)]
+    pub log: Option<LogOption>,
     /// A setting, see below
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub set: Vec<String>,

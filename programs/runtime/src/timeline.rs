@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Timelines of runs: pages that a browser shows, and files that Perfetto opens.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use gyre_driver::Op;
 use gyre_page::{Failure, Page, Run, Wait};
@@ -11,6 +12,7 @@ use gyre_timeline::{Messages, Recording};
 use gyre_why::{Analysis, Segment};
 use serde_json::{Map, Value};
 
+use crate::driver_log::LogOption;
 use crate::error::{JobError, RunError};
 use crate::machine_file::MachineSpec;
 use crate::options::{MachineOptions, UsageError};
@@ -23,16 +25,19 @@ enum Format {
     Perfetto,
 }
 
-/// The timeline that a command is to write, if it is to write one.
-#[derive(Debug)]
-pub struct Timeline(Option<TimelineFile>);
+/// The files that a command writes of a run's events: a timeline, a driver log, both or none.
+#[derive(Debug, Default)]
+pub struct Timeline {
+    recorder: Recorder,
+    file: Option<TimelineFile>,
+    log: Option<LogOption>,
+}
 
-/// The file of a timeline, and the recorder of its events.
+/// The file of a timeline.
 #[derive(Debug)]
 struct TimelineFile {
     path: PathBuf,
     format: Format,
-    recorder: Recorder,
 }
 
 /// Description of a run, for its page.
@@ -65,28 +70,22 @@ impl Timeline {
         options: &MachineOptions,
         config: &mut MachineConfig,
     ) -> Result<Self, UsageError> {
-        let Some(path) = &options.timeline else {
-            return Ok(Self(None));
-        };
-        let format = match path.extension().and_then(|ending| ending.to_str()) {
-            Some("html") => Format::Page,
-            Some("perfetto-trace") => Format::Perfetto,
-            _ => {
-                return Err(UsageError::Value {
-                    option: "--timeline".into(),
-                    value: path.display().to_string(),
-                    expected: "a file name ending in .html or .perfetto-trace".into(),
-                });
-            }
-        };
-        let file = TimelineFile {
-            path: path.clone(),
-            format,
+        let files = Self {
             recorder: Recorder::default(),
+            file: options
+                .timeline
+                .as_deref()
+                .map(TimelineFile::create)
+                .transpose()?,
+            log: options.log.clone(),
         };
-        file.store(b"")?;
-        config.recorder = Some(file.recorder.clone());
-        Ok(Self(Some(file)))
+        if let Some(log) = &files.log {
+            log.create().map_err(|error| log_refused(log, &error))?;
+        }
+        if files.file.is_some() || files.log.is_some() {
+            config.recorder = Some(files.recorder.clone());
+        }
+        Ok(files)
     }
 
     /// Writes the events of the machines of a run that has come to its end, with its figures and what is wrong with them,
@@ -104,27 +103,69 @@ impl Timeline {
             text: wrong.to_owned(),
             waits: Vec::new(),
         });
-        let file = self.0.as_ref();
-        file.map(|file| file.write(told, Some(figures), failure.as_ref()))
-            .transpose()
+        self.write(told, Some(figures), failure.as_ref())
     }
 
     /// Writes the events up to the failure of a run. An error of the write is not reported: the run's own error says more.
     pub fn failed(&self, told: Told<'_>, failure: impl FnOnce() -> Failure) {
-        if let Some(file) = &self.0 {
-            let _ = file.write(told, None, Some(&failure()));
+        if self.file.is_some() || self.log.is_some() {
+            let _ = self.write(told, None, Some(&failure()));
         }
     }
-}
 
-impl TimelineFile {
     fn write(
         &self,
         told: Told<'_>,
         figures: Option<&Map<String, Value>>,
         failure: Option<&Failure>,
+    ) -> Result<Option<String>, UsageError> {
+        let recordings = self.recorder.take();
+        let mut lines = Vec::new();
+        if let Some(log) = &self.log {
+            let written = log.write(&recordings);
+            lines.push(written.map_err(|error| log_refused(log, &error))?);
+        }
+        if let Some(file) = &self.file {
+            lines.push(file.write(recordings, told, figures, failure)?);
+        }
+        Ok((!lines.is_empty()).then(|| lines.join("\n")))
+    }
+}
+
+fn log_refused(log: &LogOption, error: &io::Error) -> UsageError {
+    UsageError::Combination(format!("--log {}: {error}", log.path.display()))
+}
+
+impl TimelineFile {
+    /// An empty file, created now so that it is not refused after the run.
+    fn create(path: &Path) -> Result<Self, UsageError> {
+        let format = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("html") => Format::Page,
+            Some("perfetto-trace") => Format::Perfetto,
+            _ => {
+                return Err(UsageError::Value {
+                    option: "--timeline".into(),
+                    value: path.display().to_string(),
+                    expected: "a file name ending in .html or .perfetto-trace".into(),
+                });
+            }
+        };
+        let file = Self {
+            path: path.to_owned(),
+            format,
+        };
+        file.store(b"")?;
+        Ok(file)
+    }
+
+    fn write(
+        &self,
+        recordings: Vec<Recording>,
+        told: Told<'_>,
+        figures: Option<&Map<String, Value>>,
+        failure: Option<&Failure>,
     ) -> Result<String, UsageError> {
-        let known: Vec<Known> = self.recorder.take().into_iter().map(Known::of).collect();
+        let known: Vec<Known> = recordings.into_iter().map(Known::of).collect();
         match self.format {
             Format::Page => self.store(page(told, (figures, failure), &known)?.as_bytes())?,
             Format::Perfetto => {

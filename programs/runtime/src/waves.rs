@@ -314,13 +314,14 @@ impl CommandLine {
     /// shown, and without those that no result depends on.
     #[must_use]
     pub fn of_result(&self) -> String {
-        const WITH_VALUE: [&str; 9] = [
+        const WITH_VALUE: [&str; 10] = [
             "--trace",
             "--trace-on-failure",
             "--trace-window",
             "--trace-scope",
             "--trace-machine",
             "--timeline",
+            "--log",
             "--plot",
             "--model",
             "--threads",
@@ -632,7 +633,7 @@ mod tests {
         };
         let given = command(
             "run my.goal --threads 2 --timeline=a.html --set window=1 --set eager_limit=64 --trace w.vcd --json \
-             --set=skip_idle=false --shape=2x2 --trace-window 1:2",
+             --log x.log:driver=info --set=skip_idle=false --shape=2x2 --trace-window 1:2",
         );
         assert_eq!(
             given.of_result(),

@@ -135,6 +135,7 @@ fn start(
                     clock_mhz: 1600,
                     operation_ps,
                     compute_ps: 0,
+                    recorded: false,
                 };
                 let remote = TaskProcess::spawn(command, description, *limits)?;
                 ids.push(remote.id());

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use gyre_driver::{BufferRange, Context, Op, Platform};
+use gyre_note::CollectiveStep;
 
-use super::executor::{Executor, gave_up};
+use super::executor::{Executor, gave_up, note};
 use super::memory;
 use super::operation::Operation;
 use super::state::{Key, State};
@@ -115,6 +116,7 @@ pub(super) fn begin<P: Platform>(
         }
         state.running.insert(sequence, Box::new(operation));
     });
+    note(context, key, signature, CollectiveStep::Begun);
     if let Some(memory) = node_memory {
         memory.begin(sequence);
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gyre_driver::{Context, DoneFn, Instruction, Op, Platform};
+use gyre_note::{CollectiveStep, Note};
 use parking_lot::Mutex;
 
 use super::messenger::Messenger;
@@ -228,6 +229,11 @@ impl<P: Platform> Executor<P> {
         };
         self.messenger.counts.count(|stats| stats.ended += 1);
         let ended = memory::end(&self.states, context, key, &operation.memory_peers());
+        let step = match &ended {
+            Ok(_) => CollectiveStep::Ended,
+            Err(_) => CollectiveStep::Failed,
+        };
+        note(context, key, operation.signature, step);
         let Operation { scratch, done, .. } = *operation;
         if let Some(block) = scratch.into_block().filter(|block| block.len() <= SPARE) {
             // The replaced buffer is dropped outside the lock.
@@ -282,6 +288,7 @@ impl<P: Platform> Executor<P> {
         else {
             return;
         };
+        note(context, key, signature, CollectiveStep::Failed);
         self.ended(
             context,
             number,
@@ -385,6 +392,24 @@ impl<P: Platform> Executor<P> {
             let _ = self.watch(context);
         }
     }
+}
+
+/// Tells the platform of a step of a collective at this member.
+#[inline(always)]
+pub(super) fn note<P: Platform>(
+    context: &Context<P>,
+    (geometry, sequence): Key,
+    signature: Signature,
+    step: CollectiveStep,
+) {
+    context.note(|at| Note::Collective {
+        at,
+        geometry,
+        sequence,
+        collective: signature.collective as u8,
+        algorithm: signature.algorithm as u8,
+        step,
+    });
 }
 
 /// Error of a collective abandoned by the member with rank `rank`.

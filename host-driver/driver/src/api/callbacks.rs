@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The functions of a program as protocols call them.
 
+use gyre_note::Note;
+
 use crate::am::dispatch::{Arrival, Receive};
 use crate::api::context::{CallFn, Calls, Context, DoneFn, Work};
 use crate::attention::Reason;
@@ -190,6 +192,10 @@ impl<P: Platform> Upcalls<P> for Callbacks<'_, P> {
         let Some(done) = taken else {
             return false;
         };
+        let failed = result.is_err();
+        self.context
+            .core()
+            .note(|at| Note::Completed { at, failed });
         if self.at_post {
             let call: CallFn<P> = Box::new(move |context| done.call(context, result));
             self.calls.work.push_back(Work {

@@ -264,6 +264,12 @@ impl<P: Platform> Context<P> {
         &self.shared.core.platform
     }
 
+    /// Tells the platform of a step above the driver, such as one of a collective. Takes no time.
+    #[inline(always)]
+    pub fn note(&self, note: impl FnOnce(gyre_note::Context) -> gyre_note::Note) {
+        self.core().note(note);
+    }
+
     /// Resources of the context.
     #[must_use]
     pub fn query(&self) -> &ContextInfo {

@@ -24,6 +24,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use gyre_note::{Context as NoteContext, FenceStep, Note};
+
 use crate::ack::sender::AckSender;
 use crate::core::Core;
 use crate::cost::Op;
@@ -246,6 +248,7 @@ impl Fences {
             puts: refusals.under_way.concern(peer).into(),
         };
         refusals.under_way.fence(peer, cookie);
+        io.core.note(noted(peer, cookie, FenceStep::Begun));
         let sent = send(io, peer, message);
         if sent.is_err() {
             // The requester is answered now; the get of the fence returns to no entry.
@@ -330,9 +333,12 @@ impl Fences {
             self.half.insert((peer, cookie));
             return Ok(());
         }
+        let core = &with.io.core;
+        core.note(noted(peer, cookie, FenceStep::Requested));
         if puts.is_none() && with.gets.awaited_by().all(|other| other != peer) {
             return answer(with, acks, peer, (cookie, number), Ok(()));
         }
+        core.note(noted(peer, cookie, FenceStep::Synchronising));
         let puts = puts.unwrap_or(PutsBy(None));
         let purpose = Purpose::PeerFence { cookie, number };
         synchronise(with.gets, peer, puts, purpose);
@@ -395,6 +401,8 @@ impl Fences {
         up: &mut impl Upcalls<P>,
     ) -> Result<(), Fault> {
         if let Some(record) = self.single.get_mut(cookie) {
+            let step = FenceStep::OwnGetsLanded;
+            with.io.core.note(noted(record.peer, cookie, step));
             record.own_gets_landed = true;
             record.result = record.result.clone().and(result);
         }
@@ -414,6 +422,8 @@ impl Fences {
     ) -> Result<(), Fault> {
         match self.single.get_mut(message.cookie) {
             Some(record) if record.peer == peer && !record.answered => {
+                let step = FenceStep::Answered;
+                with.io.core.note(noted(peer, message.cookie, step));
                 record.answered = true;
                 let outcome = match message.outcome {
                     FenceAck::DONE => Ok(()),
@@ -475,6 +485,11 @@ impl Fences {
         let Some(record) = self.single.remove_if(cookie, is_over) else {
             return Ok(());
         };
+        let step = match record.result {
+            Ok(()) => FenceStep::Ended,
+            Err(_) => FenceStep::Failed,
+        };
+        with.io.core.note(noted(record.peer, cookie, step));
         match record.owner {
             Owner::User(done) => deliver(up, done, record.result),
             Owner::All(number) => {
@@ -486,6 +501,17 @@ impl Fences {
                 self.continue_all(with, number, all, up)
             }
         }
+    }
+}
+
+/// Note of a step of fence `cookie` with `peer`.
+#[inline(always)]
+fn noted(peer: Endpoint, cookie: u32, step: FenceStep) -> impl FnOnce(NoteContext) -> Note {
+    move |at| Note::Fence {
+        at,
+        peer: peer.into(),
+        cookie,
+        step,
     }
 }
 
@@ -523,6 +549,7 @@ pub(crate) fn answer<P: Platform>(
     result: Result<(), Fault>,
 ) -> Result<(), Fault> {
     let FenceIo { io, gets, refusals } = with;
+    io.core.note(noted(peer, cookie, FenceStep::Answering));
     acks.flush(io, peer)?;
     let refused = refusals.before_fence(io, gets, peer, number);
     let outcome = match (&result, &refused) {

@@ -83,6 +83,27 @@ impl ControlMessage {
     }
 }
 
+/// Name of the control message with this dispatch identifier; `None` for identifiers of programs.
+#[must_use]
+pub fn control_message(dispatch: u8) -> Option<&'static str> {
+    Some(match ControlMessage::from_id(dispatch)? {
+        ControlMessage::Headed => "HEADED",
+        ControlMessage::Data => "DATA",
+        ControlMessage::Rts => "RTS",
+        ControlMessage::Ack => "ACK",
+        ControlMessage::PutSync => "PUT_SYNC",
+        ControlMessage::Fence => "FENCE",
+        ControlMessage::FenceAck => "FENCE_ACK",
+        ControlMessage::GetFailed => "GET_FAILED",
+        ControlMessage::PathAck => "PATH_ACK",
+        ControlMessage::Refused => "REFUSED",
+        ControlMessage::MessagesRefused => "MESSAGES_REFUSED",
+        ControlMessage::FlowRequest => "FLOW_REQUEST",
+        ControlMessage::FlowGrant => "FLOW_GRANT",
+        ControlMessage::PutNotice => "PUT_NOTICE",
+    })
+}
+
 /// A malformed control message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WireError {
