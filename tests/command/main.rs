@@ -12,6 +12,7 @@ mod forbidden;
 mod fuzz;
 mod guide;
 mod install;
+mod log;
 mod models;
 mod page;
 mod pami;
