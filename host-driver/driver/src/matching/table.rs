@@ -144,6 +144,14 @@ impl<K: Pattern, R, T, M> MatchTable<K, R, T, M> {
         Some(remove(&mut self.posted, place)?.receiver)
     }
 
+    /// Takes the oldest receive that matches an arriving message, with the match. Also returns how many were compared.
+    #[inline(always)]
+    pub fn take_match(&mut self, data: &K::Data) -> (u64, Option<(K::Match, R)>) {
+        let (attempts, found) = self.arrive(data);
+        let taken = found.and_then(|(place, found)| Some((found, self.take_posted(place)?)));
+        (attempts, taken)
+    }
+
     /// Puts a receive behind those posted before.
     #[inline]
     pub fn post(&mut self, id: u64, pattern: K, receiver: R) {

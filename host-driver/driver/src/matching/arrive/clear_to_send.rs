@@ -26,8 +26,7 @@ pub(in crate::matching) fn request_to_send<P: Platform>(
     let (origin, cookie) = (arrival.origin, rts.cookie);
     let (attempts, transfer) = {
         let table = &mut lock(&inner.queues).table;
-        let (attempts, found) = table.arrive(&data);
-        let receiver = found.and_then(|(place, rank)| Some((rank, table.take_posted(place)?)));
+        let (attempts, receiver) = table.take_match(&data);
         let awaited = Message::Awaited { origin, cookie };
         (attempts, table.insert(data, awaited, false, receiver))
     };

@@ -26,8 +26,7 @@ pub(in crate::matching) fn eager<P: Platform>(
     let platform = context.platform();
     let mut queues = lock(&inner.queues);
     let Queues { table, buffers, .. } = &mut *queues;
-    let (attempts, found) = table.arrive(&data);
-    let matched = found.and_then(|(place, rank)| Some((rank, table.take_posted(place)?)));
+    let (attempts, matched) = table.take_match(&data);
     if let Some((rank, receiver)) = matched {
         drop(queues);
         platform.charge(Op::MatchAttempt, attempts);

@@ -22,8 +22,7 @@ pub(in crate::matching) fn rendezvous<P: Platform>(
     let data = match_data(arrival, comm, arrival.length);
     let platform = context.platform();
     let mut queues = lock(&inner.queues);
-    let (attempts, found) = queues.table.arrive(&data);
-    let matched = found.and_then(|(place, rank)| Some((rank, queues.table.take_posted(place)?)));
+    let (attempts, matched) = queues.table.take_match(&data);
     if let Some((rank, receiver)) = matched {
         drop(queues);
         platform.charge(Op::MatchAttempt, attempts);
