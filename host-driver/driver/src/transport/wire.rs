@@ -4,6 +4,7 @@
 
 use gyre_layout::{DESCRIPTOR_BYTES, MAX_PAYLOAD_BYTES};
 use smallvec::SmallVec;
+use strum::IntoStaticStr;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -19,7 +20,8 @@ pub const MAX_HEADER: usize = 448;
 pub(crate) type Bytes = SmallVec<[u8; DESCRIPTOR_BYTES]>;
 
 /// Dispatch identifiers of control messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub(crate) enum ControlMessage {
     /// [`Headed`]: a message with header or acknowledgement, and its data if they fit.
     Headed = 224,
@@ -86,22 +88,7 @@ impl ControlMessage {
 /// Name of the control message with this dispatch identifier; `None` for identifiers of programs.
 #[must_use]
 pub fn control_message(dispatch: u8) -> Option<&'static str> {
-    Some(match ControlMessage::from_id(dispatch)? {
-        ControlMessage::Headed => "HEADED",
-        ControlMessage::Data => "DATA",
-        ControlMessage::Rts => "RTS",
-        ControlMessage::Ack => "ACK",
-        ControlMessage::PutSync => "PUT_SYNC",
-        ControlMessage::Fence => "FENCE",
-        ControlMessage::FenceAck => "FENCE_ACK",
-        ControlMessage::GetFailed => "GET_FAILED",
-        ControlMessage::PathAck => "PATH_ACK",
-        ControlMessage::Refused => "REFUSED",
-        ControlMessage::MessagesRefused => "MESSAGES_REFUSED",
-        ControlMessage::FlowRequest => "FLOW_REQUEST",
-        ControlMessage::FlowGrant => "FLOW_GRANT",
-        ControlMessage::PutNotice => "PUT_NOTICE",
-    })
+    ControlMessage::from_id(dispatch).map(Into::into)
 }
 
 /// A malformed control message.
