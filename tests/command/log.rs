@@ -23,14 +23,8 @@ struct Line {
 impl Line {
     /// Value of a field.
     fn field(&self, name: &str) -> Option<&str> {
-        let pairs = self
-            .rest
-            .split_whitespace()
-            .filter_map(|word| word.split_once('='));
-        pairs
-            .into_iter()
-            .find(|(key, _)| *key == name)
-            .map(|(_, value)| value)
+        let mut words = self.rest.split_whitespace();
+        words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
     }
 
     /// The text before the fields.
@@ -78,7 +72,7 @@ fn logged(name: &str, filter: &str, arguments: &[&str]) -> Vec<Line> {
     lines
 }
 
-/// The texts of the lines with a message id, in order.
+/// The texts of the lines whose field has this value, in order.
 fn steps<'a>(lines: &'a [Line], field: &str, value: &str) -> Vec<&'a str> {
     let of = lines.iter().filter(|line| line.field(field) == Some(value));
     of.map(Line::what).collect()

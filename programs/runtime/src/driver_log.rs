@@ -20,7 +20,7 @@ use gyre_timeline::{
     CollectiveStep, Context, Event, FenceStep, Lane, Messages, Note, Packets, Recording, Role, What,
 };
 use parking_lot::Mutex;
-use tracing::{debug, info, trace, warn};
+use tracing::{Level, debug, info, trace, warn};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
@@ -437,31 +437,27 @@ fn log_note(event: &Event, note: Note, id: Option<u32>, packets: Option<&Packets
             peer, cookie, step, ..
         } => {
             let peer = Place(peer);
-            match step {
-                FenceStep::Begun => {
-                    line!(info, "driver::fence", by, { %peer, fence = cookie, }, "fence begun")
-                }
-                FenceStep::Requested => {
-                    line!(debug, "driver::fence", by, { %peer, fence = cookie, }, "fence requested by peer")
-                }
+            let (level, text) = match step {
+                FenceStep::Begun => (Level::INFO, "fence begun"),
+                FenceStep::Requested => (Level::DEBUG, "fence requested by peer"),
                 FenceStep::Synchronising => {
-                    line!(debug, "driver::fence", by, { %peer, fence = cookie, }, "waiting for puts and gets before the fence")
+                    (Level::DEBUG, "waiting for puts and gets before the fence")
                 }
-                FenceStep::Answering => {
-                    line!(debug, "driver::fence", by, { %peer, fence = cookie, }, "fence answered")
+                FenceStep::Answering => (Level::DEBUG, "fence answered"),
+                FenceStep::Answered => (Level::DEBUG, "answer received"),
+                FenceStep::OwnGetsLanded => (Level::DEBUG, "own gets landed"),
+                FenceStep::Ended => (Level::INFO, "fence ended"),
+                FenceStep::Failed => (Level::WARN, "fence failed"),
+            };
+            // The level of a line is part of its code.
+            match level {
+                Level::WARN => {
+                    line!(warn, "driver::fence", by, { %peer, fence = cookie, }, "{text}")
                 }
-                FenceStep::Answered => {
-                    line!(debug, "driver::fence", by, { %peer, fence = cookie, }, "answer received")
+                Level::INFO => {
+                    line!(info, "driver::fence", by, { %peer, fence = cookie, }, "{text}")
                 }
-                FenceStep::OwnGetsLanded => {
-                    line!(debug, "driver::fence", by, { %peer, fence = cookie, }, "own gets landed")
-                }
-                FenceStep::Ended => {
-                    line!(info, "driver::fence", by, { %peer, fence = cookie, }, "fence ended")
-                }
-                FenceStep::Failed => {
-                    line!(warn, "driver::fence", by, { %peer, fence = cookie, }, "fence failed")
-                }
+                _ => line!(debug, "driver::fence", by, { %peer, fence = cookie, }, "{text}"),
             }
         }
         Note::Refused {

@@ -80,7 +80,7 @@ impl Timeline {
             log: options.log.clone(),
         };
         if let Some(log) = &files.log {
-            log.create().map_err(|error| log_refused(log, &error))?;
+            log.create().map_err(refused("--log", &log.path))?;
         }
         if files.file.is_some() || files.log.is_some() {
             config.recorder = Some(files.recorder.clone());
@@ -123,7 +123,7 @@ impl Timeline {
         let mut lines = Vec::new();
         if let Some(log) = &self.log {
             let written = log.write(&recordings);
-            lines.push(written.map_err(|error| log_refused(log, &error))?);
+            lines.push(written.map_err(refused("--log", &log.path))?);
         }
         if let Some(file) = &self.file {
             lines.push(file.write(recordings, told, figures, failure)?);
@@ -132,8 +132,9 @@ impl Timeline {
     }
 }
 
-fn log_refused(log: &LogOption, error: &io::Error) -> UsageError {
-    UsageError::Combination(format!("--log {}: {error}", log.path.display()))
+/// Error of an option whose file cannot be written.
+fn refused(option: &str, path: &Path) -> impl FnOnce(io::Error) -> UsageError {
+    move |error| UsageError::Combination(format!("{option} {}: {error}", path.display()))
 }
 
 impl TimelineFile {
@@ -189,11 +190,7 @@ impl TimelineFile {
     }
 
     fn store(&self, bytes: &[u8]) -> Result<(), UsageError> {
-        std::fs::write(&self.path, bytes).map_err(|error| self.refused(error))
-    }
-
-    fn refused(&self, error: impl std::fmt::Display) -> UsageError {
-        UsageError::Combination(format!("--timeline {}: {error}", self.path.display()))
+        std::fs::write(&self.path, bytes).map_err(refused("--timeline", &self.path))
     }
 }
 
