@@ -49,7 +49,7 @@ test-mpi: build mpi
 
 # 1,000 random programs of the driver's users on the test double and on the RTL; `make test` runs the first 100.
 conformance: setup-verilator
-	$(LINTED) GYRE_PROGRAMS=1000 $(CARGO) test $(PROFILE) --test machine conformance
+	$(LINTED) GYRE_PROGRAMS=1000 $(CARGO) test $(PROFILE) --workspace --test machine conformance
 
 # The command, target/release/gyre, what C programs link with, target/release/libpami.so, and libfabric's provider for programs of
 # MPI, alone in a folder, after a change in Rust; a change in rtl/ needs nothing.
