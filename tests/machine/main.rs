@@ -11,7 +11,6 @@ mod flows;
 mod node_leaders;
 mod path_ack;
 mod point_to_point;
-mod random_programs;
 mod refused_packets;
 mod tree_collectives;
 mod tree_disagreement;

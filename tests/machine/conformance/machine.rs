@@ -3,25 +3,32 @@
 
 use std::sync::Arc;
 
+use crossbeam_utils::atomic::AtomicCell;
 use gyre::job::{Job, Process};
 use gyre::placement::Placement;
+use gyre::platform::Layered;
 use gyre_driver::CostTable;
 use gyre_sim::{ActorError, MachineConfig, Until};
 
+use crate::conformance::dma_faults::{DmaFault, Planted};
 use crate::conformance::log::Log;
-use crate::conformance::member::{Task, World};
 use crate::conformance::program::Program;
+use crate::conformance::task::{Task, World};
 
 /// Simulated time between looks at whether a round is over.
 const LOOK_PS: u64 = 2_000_000;
-/// Looks before a round is taken to have no end.
+/// Looks before a round is taken to hang.
 const PATIENCE: usize = 5_000;
 
-/// Runs a program on the machine.
-pub fn run(program: &Program) -> Result<Log, String> {
+/// Runs a program on the machine with a fault, if one is given. `planted` counts how often it is planted.
+pub fn run(
+    program: &Program,
+    fault: Option<DmaFault>,
+    planted: &Arc<AtomicCell<usize>>,
+) -> Result<Log, String> {
     let mut machine = MachineConfig {
-        // At most 4.
-        dims: vec![program.nodes as u16],
+        dims: program.dims.clone(),
+        mesh: vec![program.mesh; program.dims.len()],
         ..MachineConfig::default()
     };
     machine.memory.jitter = program.jitter;
@@ -31,12 +38,15 @@ pub fn run(program: &Program) -> Result<Log, String> {
     let mut job = Job::new(&machine, &CostTable::default(), &placement, None)
         .map_err(|error| error.to_string())?;
     let world = World::new(program);
-    let of = Arc::clone(&world);
-    let open =
-        move |process: Process| Task::new(&of, &process.platform, process.client("conformance"));
+    let (of, planted) = (Arc::clone(&world), Arc::clone(planted));
+    let open = move |process: Process| {
+        let platform = Layered(Planted::new(process.platform.clone(), fault, &planted));
+        Task::new(&of, &platform, &process.client("conformance"))
+    };
     let opened = job.each("opens", Until::Done, open);
     let (tasks, _) = opened.map_err(|error| error.to_string())?;
     let tasks = Arc::new(tasks);
+    let threads = program.endpoints_of(0).len();
     for number in 0..program.rounds.len() {
         world.next();
         let all = Arc::clone(&tasks);
@@ -44,12 +54,12 @@ pub fn run(program: &Program) -> Result<Log, String> {
         let turned = job.each("turns", Until::Done, turn);
         turned.map_err(|error| error.to_string())?;
         let (all, of) = (Arc::clone(&tasks), Arc::clone(&world));
-        let body = move |process: Process, context: usize| {
+        let body = move |process: Process, place: usize| {
             let task = &all[process.number];
-            task.begin(number, context)?;
+            while task.begin(number, place)? {}
             let mut looks = 0;
             loop {
-                let found = task.poll(number, context);
+                let found = task.poll(number, place)?;
                 if of.is_over() {
                     return Ok(());
                 }
@@ -63,10 +73,10 @@ pub fn run(program: &Program) -> Result<Log, String> {
                         "round {number} has no end: {waiting}"
                     )));
                 }
-                task.sleep(context, LOOK_PS)?;
+                task.sleep(place, LOOK_PS)?;
             }
         };
-        let ran = job.threads("runs", program.contexts, Until::Done, body);
+        let ran = job.threads("runs", threads, Until::Done, body);
         ran.map_err(|error| error.to_string())?;
         for task in &*tasks {
             task.look(number);

@@ -16,7 +16,6 @@ mod fence;
 mod flows;
 mod host_threads;
 mod inbox;
-mod matching_programs;
 mod messaging;
 mod notes;
 mod notified_puts;

@@ -1,44 +1,39 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The machine with a planted fault: between driver and DMA engine, descriptors are held back until the driver
-//! sleeps, and changed or put into another order.
+//! Faults between driver and DMA engine: descriptors are held back until the driver sleeps, then changed or reordered.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crossbeam_utils::atomic::AtomicCell;
-use gyre::platform::{Layer, Layered, SimPlatform, process_base};
+use gyre::platform::{Layer, SimPlatform, process_base};
 use gyre_driver::{BusError, Platform, WakeReason};
 use gyre_firmware::Register;
 use gyre_layout::registers::injection_fifo;
 use gyre_layout::{DESCRIPTOR_BYTES, Descriptor, Kind};
 use parking_lot::Mutex;
 
-/// First of the dispatch identifiers of the module for matched messages.
-pub const MATCHED: u8 = 10;
-/// Dispatch identifier of lost acknowledgements: whoever gets one does nothing.
-pub const LOST: u8 = 20;
+use crate::conformance::task::{LOST, MATCHED};
 
 /// Dispatch identifiers of the driver's own messages.
 const HEADED: u8 = 224;
 const ACK: u8 = 227;
 const FENCE: u8 = 229;
-/// Where a headed message has the user's dispatch identifier.
+/// Offset of the user's dispatch identifier in a headed message.
 const HEADED_DISPATCH: u64 = 10;
 
 /// Injection FIFOs of a node.
 const FIFOS: u16 = 32;
-/// Looks at HEAD after which a FIFO goes on even if the driver does not sleep.
+/// Reads of HEAD after which a FIFO continues even if the driver does not sleep.
 const PATIENCE: u32 = 8;
 
 /// A fault between driver and DMA engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    Nothing,
+pub enum DmaFault {
     /// Fences overtake what was sent to the same node before them.
     EarlyFence,
-    /// The first packet with acknowledgements of each task goes astray.
+    /// The first packet with acknowledgements of each task is lost.
     LostAcknowledgement,
-    /// The first packet with acknowledgements of each task has all of them twice.
+    /// The first packet with acknowledgements of each task repeats them.
     DoubledAcknowledgement,
     /// A matched message changes places with a later one of the same match data.
     MatchOutOfOrder,
@@ -56,24 +51,25 @@ struct Fifo {
     looks: u32,
 }
 
-/// [`SimPlatform`] with a fault.
-pub type FaultyPlatform = Layered<Planted>;
-
-/// A fault, or none.
+/// [`SimPlatform`] with a fault, if one is given.
 #[derive(Clone)]
 pub struct Planted {
     inner: SimPlatform,
-    fault: Fault,
+    fault: Option<DmaFault>,
     fifos: Arc<Mutex<BTreeMap<u16, Fifo>>>,
     /// The fault has been planted here.
     mine: Arc<AtomicCell<bool>>,
-    /// How often the fault was planted in all tasks.
+    /// Number of times that the fault was planted in all tasks.
     planted: Arc<AtomicCell<usize>>,
 }
 
 impl Planted {
-    /// `planted` counts how often the fault is planted.
-    pub fn new(inner: SimPlatform, fault: Fault, planted: &Arc<AtomicCell<usize>>) -> Self {
+    /// `planted` counts the times that the fault is planted.
+    pub fn new(
+        inner: SimPlatform,
+        fault: Option<DmaFault>,
+        planted: &Arc<AtomicCell<usize>>,
+    ) -> Self {
         Self {
             inner,
             fault,
@@ -92,7 +88,7 @@ impl Planted {
         })
     }
 
-    /// Hands the DMA engine what has been held back of FIFO `id`.
+    /// Hands the DMA engine the descriptors of FIFO `id` that have been held back.
     fn start(&self, id: u16) -> Result<(), BusError> {
         let (places, tail) = {
             let mut fifos = self.fifos.lock();
@@ -111,11 +107,11 @@ impl Planted {
         };
         let mut descriptors: Vec<_> = places.iter().map(|&at| self.descriptor(at)).collect();
         let planted = match self.fault {
-            Fault::Nothing => false,
-            Fault::EarlyFence => early_fence(&mut descriptors),
-            Fault::LostAcknowledgement => self.lose(&mut descriptors),
-            Fault::DoubledAcknowledgement => self.double(&mut descriptors),
-            Fault::MatchOutOfOrder => self.change_places(&mut descriptors),
+            None => false,
+            Some(DmaFault::EarlyFence) => early_fence(&mut descriptors),
+            Some(DmaFault::LostAcknowledgement) => self.lose(&mut descriptors),
+            Some(DmaFault::DoubledAcknowledgement) => self.double(&mut descriptors),
+            Some(DmaFault::MatchOutOfOrder) => self.change_places(&mut descriptors),
         };
         if planted {
             self.mine.store(true);
@@ -166,7 +162,7 @@ impl Planted {
         let mut cookies = vec![0; found.source.length as usize];
         let at = Self::payload(found);
         self.inner.cpu().mem_read(at, &mut cookies);
-        // The driver keeps room for a whole packet, and sends fewer than half as many here.
+        // The driver allocates a whole packet, and fills less than half of it here.
         self.inner
             .cpu()
             .mem_write(at + cookies.len() as u64, &cookies);
@@ -174,7 +170,7 @@ impl Planted {
         true
     }
 
-    /// Whether a descriptor is all that announces or carries a matched message.
+    /// Whether a descriptor announces or carries a whole matched message.
     fn is_match(&self, descriptor: &Descriptor) -> bool {
         match dispatch(descriptor) {
             Some(MATCHED) => true,
@@ -189,7 +185,7 @@ impl Planted {
     }
 
     fn change_places(&self, descriptors: &mut [Descriptor]) -> bool {
-        // Where to, and match data.
+        // Destination and match data.
         let label = |d: &Descriptor| (d.dst, d.target, d.sw0 >> 8, d.sw1);
         for later in 1..descriptors.len() {
             let second = descriptors[later];
@@ -246,13 +242,19 @@ impl Layer for Planted {
     }
 
     fn write_reg(&self, address: u64, value: u64) -> Result<(), BusError> {
-        if self.fault != Fault::Nothing
+        if self.fault.is_some()
             && let Some((id, offset)) = Self::register(address)
         {
             let mut fifos = self.fifos.lock();
             let fifo = fifos.entry(id).or_default();
             match offset {
-                injection_fifo::BASE => fifo.base = value,
+                // The first write of a set-up: once enabled, HEAD and TAIL begin at 0.
+                injection_fifo::BASE => {
+                    *fifo = Fifo {
+                        base: value,
+                        ..Fifo::default()
+                    }
+                }
                 injection_fifo::SIZE => fifo.size = value,
                 injection_fifo::TAIL => {
                     fifo.written = value as u32;

@@ -1,42 +1,47 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a task has done and seen, and whether MPI's matching explains it.
+//! Matching events of an endpoint, and whether MPI's matching explains them.
 //!
-//! Messages of one origin arrive in the order sent; how those of several origins interleave the network decides,
-//! and only their number is seen. A history holds when some interleaving, matched as simply as can be with two
-//! lists, returns every result in it.
+//! Messages of one origin arrive in the order sent. The network decides how those of several origins interleave, and
+//! only their number is seen. A history holds when some interleaving, matched with two plain lists, returns every
+//! result in it.
 
 use std::collections::HashSet;
 
 use gyre_driver::matching::Received;
 
-use super::program::Pattern;
+use crate::conformance::program::Pattern;
 
-/// Something that happened at a task, in its order.
+/// Branches of a history after which it counts as unexplained.
+const MOST_BRANCHES: usize = 300_000;
+
+/// A matching event of an endpoint.
 #[derive(Debug, Clone, Copy)]
 pub enum Event {
     /// A receive is posted.
     Receive(usize),
-    /// A probe, and what it has found.
+    /// A probe and its result.
     Probe(Pattern, Option<Received>),
-    /// A receive is cancelled, or is not any more.
+    /// A cancellation, and whether it took the receive back.
     Cancel(usize, bool),
-    /// So many messages have come that found their receive, and so many that did not.
+    /// Numbers of messages that came and found a receive, and that found none.
     Arrivals { expected: u64, unexpected: u64 },
+    /// Lengths of the queues of receives and of messages.
+    Queues { posted: usize, pending: usize },
 }
 
-/// What a history is judged by.
+/// Labels and results of messages and receives.
 pub trait Facts {
-    /// What a receive gets with a message that it matches.
+    /// The result of a receive that matches a message.
     fn received(&self, message: usize) -> Option<Received>;
-    /// Whether a receive or probe asks for a message.
+    /// Whether a receive or probe matches a message.
     fn matches(&self, pattern: &Pattern, message: usize) -> bool;
-    /// What a receive asks for.
+    /// Labels that a receive matches.
     fn pattern(&self, receive: usize) -> Pattern;
     /// Whether a receive has ended as its fate says.
     fn has_ended(&self, receive: usize, fate: Fate) -> bool;
 }
 
-/// What becomes of a receive.
+/// The end of a receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     Waits,
@@ -51,7 +56,7 @@ pub struct Matching {
     pub pairs: Vec<(usize, usize)>,
     /// Receives without message.
     pub posted: Vec<usize>,
-    /// Messages without receive, in the order in which they came.
+    /// Messages without receive, in order of arrival.
     pub pending: Vec<usize>,
 }
 
@@ -84,6 +89,10 @@ pub fn explain(
         if !seen.insert((key, branch.matching.pending.clone())) {
             continue;
         }
+        // A history that no interleaving explains may have too many of them; one that holds is found early.
+        if seen.len() > MOST_BRANCHES {
+            break;
+        }
         reached = reached.max(branch.event);
         let Some(event) = events.get(branch.event) else {
             if branch.holds_at_end(origins, facts) {
@@ -100,7 +109,8 @@ pub fn explain(
 impl Branch {
     /// The branches after an event.
     fn after(mut self, event: &Event, origins: &[Vec<usize>], facts: &impl Facts) -> Vec<Self> {
-        let Self { matching, .. } = &mut self;
+        let so_far = (self.expected, self.unexpected);
+        let matching = &mut self.matching;
         let holds = match *event {
             Event::Receive(receive) => {
                 let pattern = facts.pattern(receive);
@@ -131,17 +141,20 @@ impl Branch {
             Event::Arrivals {
                 expected,
                 unexpected,
-            } if (expected, unexpected) != (self.expected, self.unexpected) => {
+            } if (expected, unexpected) != so_far => {
                 let next = |origin| self.arrive(origin, origins, (expected, unexpected), facts);
                 return (0..origins.len()).filter_map(next).collect();
             }
             Event::Arrivals { .. } => true,
+            Event::Queues { posted, pending } => {
+                (posted, pending) == (matching.posted.len(), matching.pending.len())
+            }
         };
         (self.event, self.expected, self.unexpected) = (self.event + 1, 0, 0);
         if holds { vec![self] } else { Vec::new() }
     }
 
-    /// The branch in which the next message of `origin` comes, out of so many in all.
+    /// The branch in which the next message of `origin` arrives, of these totals in the event.
     fn arrive(
         &self,
         origin: usize,
@@ -171,7 +184,7 @@ impl Branch {
         holds.then_some(branch)
     }
 
-    /// Whether everything has come, and the receives that are left wait.
+    /// Whether all messages have arrived, and the remaining receives wait.
     fn holds_at_end(&self, origins: &[Vec<usize>], facts: &impl Facts) -> bool {
         let all = |(origin, &arrived): (&Vec<usize>, &usize)| origin.len() == arrived;
         let mut posted = self.matching.posted.iter();
@@ -181,7 +194,7 @@ impl Branch {
 }
 
 impl Matching {
-    /// Where the oldest message without receive that matches is.
+    /// Place of the oldest matching message without receive.
     fn oldest_pending(&self, pattern: &Pattern, facts: &impl Facts) -> Option<usize> {
         let mut pending = self.pending.iter();
         pending.position(|&message| facts.matches(pattern, message))
