@@ -11,6 +11,7 @@ mod first_view;
 mod forbidden;
 mod fuzz;
 mod guide;
+mod hostile;
 mod install;
 mod log;
 mod models;

@@ -6,6 +6,17 @@ use sha2::{Digest as _, Sha256};
 
 use crate::Error;
 
+/// Hexadecimal digits of a key.
+pub(crate) const KEY_DIGITS: usize = 24;
+
+/// Bytes of a source at most.
+pub(crate) const SOURCE_BYTES: u64 = 64 << 20;
+
+/// Reads a regular file of at most `limit` bytes.
+pub(crate) fn read(file: &Path, limit: u64) -> Result<Vec<u8>, Error> {
+    gyre_files::read(file, limit).map_err(Error::io(file))
+}
+
 /// A running hash over the inputs of a build step.
 pub(crate) struct Digest(Sha256);
 
@@ -26,7 +37,7 @@ impl Digest {
 
     /// Adds a file's name and content.
     pub(crate) fn file(&mut self, file: &Path) -> Result<(), Error> {
-        let content = fs::read(file).map_err(Error::io(file))?;
+        let content = read(file, SOURCE_BYTES)?;
         let name = file.file_name().unwrap_or_default();
         self.text(&name.to_string_lossy());
         self.bytes(&content);
@@ -44,7 +55,7 @@ impl Digest {
     /// The hash as hexadecimal digits.
     pub(crate) fn finish(self) -> String {
         let hash = self.0.finalize();
-        hash[..12]
+        hash[..KEY_DIGITS / 2]
             .iter()
             .map(|byte| format!("{byte:02x}"))
             .collect()
@@ -53,8 +64,7 @@ impl Digest {
 
 /// SHA-256 of a file, in hexadecimal digits.
 pub(crate) fn digest_of(file: &Path) -> Result<String, Error> {
-    let content = fs::read(file).map_err(Error::io(file))?;
-    let hash = Sha256::digest(&content);
+    let hash = Sha256::digest(read(file, u64::MAX)?);
     Ok(hash.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

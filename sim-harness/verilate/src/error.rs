@@ -143,6 +143,29 @@ pub enum Error {
         problem: String,
     },
 
+    /// A folder named as a cache that holds something else.
+    #[error(
+        "{}: is no cache of models, {found} is in it: expected an empty folder or one that does not exist; GYRE_CACHE names another folder for models",
+        path.display()
+    )]
+    NoCacheFolder {
+        /// The folder.
+        path: PathBuf,
+        /// Something in it that no cache makes.
+        found: String,
+    },
+
+    /// RTL that includes a file whose name only the preprocessor knows.
+    #[error("{file}:{line}: `include {found}: expected the file's name in quotes")]
+    Include {
+        /// The file.
+        file: PathBuf,
+        /// Line number, from 1.
+        line: usize,
+        /// The word behind the directive.
+        found: String,
+    },
+
     /// Not enough room to build a model.
     #[error(
         "{}: {free} MB are free on its file system: expected {needed} MB or more to build a model; GYRE_CACHE names another folder for models",
@@ -189,7 +212,10 @@ impl Error {
     pub fn refuses_rtl(&self) -> bool {
         matches!(
             self,
-            Self::Verilator { .. } | Self::FileList { .. } | Self::Interface(_)
+            Self::Verilator { .. }
+                | Self::FileList { .. }
+                | Self::Include { .. }
+                | Self::Interface(_)
         )
     }
 
@@ -205,6 +231,7 @@ impl Error {
                 | Self::NoCheckout(_)
                 | Self::NotInstalled(_)
                 | Self::NoCache
+                | Self::NoCacheFolder { .. }
         )
     }
 

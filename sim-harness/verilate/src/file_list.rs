@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::Error;
+use crate::digest::SOURCE_BYTES;
 
 /// Absolute paths that a command file (`rtl/gyre.f`) names.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) struct FileList {
 impl FileList {
     /// Reads a command file whose paths are relative to its own directory, as with `-F`.
     pub(crate) fn read(file: &Path) -> Result<Self, Error> {
-        let text = fs::read_to_string(file).map_err(Error::io(file))?;
+        let text = gyre_files::read_text(file, SOURCE_BYTES).map_err(Error::io(file))?;
         Self::parse(&text, file)
     }
 

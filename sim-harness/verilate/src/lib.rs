@@ -15,6 +15,7 @@ mod digest;
 mod error;
 mod file_list;
 mod header;
+mod includes;
 mod library;
 mod model;
 mod root;

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::digest::Digest;
+use crate::digest::{Digest, files_in};
 use crate::file_list::FileList;
+use crate::includes::included;
 use crate::root::{absolute, relative};
 use crate::{Error, Toolchain, workspace_root};
 
@@ -258,10 +259,24 @@ impl Resolved<'_> {
         for source in &self.sources {
             digest.file(source)?;
         }
+        let mut files = self.sources.clone();
         for dir in self.library_dirs.iter().chain(&self.include_dirs) {
             digest.dir(dir)?;
+            files.extend(files_in(dir)?);
+        }
+        for (name, file) in included(&files, |name| self.places_of(name))? {
+            digest.text(&name);
+            digest.file(&file)?;
         }
         Ok(digest)
+    }
+
+    /// Where Verilator may look for a file that is included.
+    fn places_of(&self, name: &str) -> Vec<PathBuf> {
+        let dirs = self.library_dirs.iter().chain(&self.include_dirs);
+        // It runs in the workspace, or in a folder like that.
+        let from_root = self.model.in_tree(&absolute(Path::new(name)));
+        dirs.map(|dir| dir.join(name)).chain([from_root]).collect()
     }
 
     /// Runs Verilator into `out`, which must exist.

@@ -4,6 +4,9 @@
 //! An entry is a folder `<name>-<key>` with one file that matters (a library, as a rule), its digest and how long it took to
 //! build; `<name>-<key>.lock` beside it says by its time when the entry was used last. A process that builds an entry holds
 //! its lock alone, those that use it share it: an entry in use is never removed. The kernel releases locks of ended processes.
+//!
+//! A cache knows its own by a marker file and by the names that it gives: nothing else in its folder is removed or counted,
+//! and a folder without the marker that holds anything else is refused.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -13,14 +16,21 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::Error;
-use crate::digest::digest_of;
+use crate::digest::{KEY_DIGITS, digest_of, read};
 
 /// Extension of the file with the SHA-256 of an entry's file, as `sha256sum` writes it.
 const DIGEST: &str = "sha256";
 /// Seconds that the build took.
 const SECONDS: &str = "seconds";
+/// Bytes of such a note, at most.
+const NOTE_BYTES: u64 = 1 << 10;
 const LOCK: &str = "lock";
 const PART: &str = "part";
+
+/// The marker of a cache: a tag that programs for backups know, too.
+const MARKER: &str = "CACHEDIR.TAG";
+const MARK: &str = "Signature: 8a477f597d28d172789f06886806bc55\n\
+    # This folder is a cache of models that Gyre has compiled. It may be removed.\n";
 
 /// Megabytes that a build takes for a while, most of them precompiled headers.
 const BUILD_MB: u64 = 400;
@@ -91,12 +101,13 @@ impl Store {
     /// The cache at `dir`, made if it is not there, of at most `limit` bytes.
     ///
     /// # Errors
-    /// A folder that belongs to another user, or that others can write.
+    /// A folder that belongs to another user, or that others can write; one that holds anything else than a cache.
     pub(crate) fn open(dir: PathBuf, limit: u64) -> Result<Self, Error> {
         let mut builder = DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(&dir);
         made.map_err(Error::io(&dir))?;
         trusted(&dir)?;
+        mark(&dir)?;
         Ok(Self {
             dir,
             limit,
@@ -198,7 +209,7 @@ impl Store {
                 .file_name()
                 .and_then(|file| file.to_str()?.rsplit_once('-'))
                 .is_some_and(|(of, _)| of == name);
-            if let Ok(text) = fs::read_to_string(entry.path.join(SECONDS))
+            if let Ok(text) = gyre_files::read_text(&entry.path.join(SECONDS), NOTE_BYTES)
                 && let Ok(seconds) = text.trim().parse::<f64>()
                 && same
             {
@@ -213,11 +224,13 @@ impl Store {
     fn sweep(&self) -> Result<(), Error> {
         for found in fs::read_dir(&self.dir).map_err(Error::io(&self.dir))? {
             let path = found.map_err(Error::io(&self.dir))?.path();
-            let entry = Entry {
-                path: path.with_extension(""),
+            let entry = match Own::of(&path) {
+                Some(Own::Part | Own::Lock) => Entry {
+                    path: path.with_extension(""),
+                },
+                Some(Own::Entry) | None => continue,
             };
-            let left = path.extension().is_some_and(|of| of == PART || of == LOCK);
-            if !left || entry.path.exists() {
+            if entry.path.exists() {
                 continue;
             }
             let file = entry.open_lock()?;
@@ -270,7 +283,7 @@ impl Store {
         let mut entries = Vec::new();
         for found in fs::read_dir(&self.dir).map_err(Error::io(&self.dir))? {
             let path = found.map_err(Error::io(&self.dir))?.path();
-            if path.is_dir() && path.extension().is_none() {
+            if Own::of(&path) == Some(Own::Entry) {
                 entries.push(Entry { path });
             }
         }
@@ -348,7 +361,7 @@ impl Entry {
         let library = self.path.join(file);
         let noted = library.with_added_extension(DIGEST);
         trusted(&self.path)?;
-        let noted = match fs::read_to_string(&noted) {
+        let noted = match gyre_files::read_text(&noted, NOTE_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(false)),
             Err(error) => return Err(Error::io(&noted)(error)),
@@ -382,6 +395,77 @@ impl Entry {
             bytes += file.metadata().map_or(0, |metadata| metadata.len());
         }
         Ok(bytes)
+    }
+}
+
+/// What a cache makes in its folder, besides its marker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Own {
+    /// A folder `<name>-<key>`.
+    Entry,
+    /// A file `<name>-<key>.lock`.
+    Lock,
+    /// A folder `<name>-<key>.part`.
+    Part,
+}
+
+impl Own {
+    /// The kind of `path` by its name and the type of its file; none if no cache has made it.
+    fn of(path: &Path) -> Option<Self> {
+        let (stem, ending) = match path.file_name()?.to_str()?.split_once('.') {
+            Some((stem, ending)) => (stem, Some(ending)),
+            None => (path.file_name()?.to_str()?, None),
+        };
+        let (name, key) = stem.rsplit_once('-')?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let is_digit = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+        let own = !name.is_empty()
+            && name.chars().all(is_name)
+            && key.len() == KEY_DIGITS
+            && key.chars().all(is_digit);
+        let kind = fs::symlink_metadata(path).ok()?.file_type();
+        match ending {
+            _ if !own => None,
+            None if kind.is_dir() => Some(Self::Entry),
+            Some(PART) if kind.is_dir() => Some(Self::Part),
+            Some(LOCK) if kind.is_file() => Some(Self::Lock),
+            _ => None,
+        }
+    }
+}
+
+/// Makes sure that a folder is a cache: marks one that is empty, or holds nothing but what a cache makes.
+fn mark(dir: &Path) -> Result<(), Error> {
+    let marker = dir.join(MARKER);
+    let written = match fs::symlink_metadata(&marker) {
+        Ok(metadata) if metadata.is_file() && metadata.len() <= MARK.len() as u64 => {
+            read(&marker, MARK.len() as u64)?
+        }
+        Ok(_) => return Err(foreign(dir, MARKER)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(Error::io(&marker)(error)),
+    };
+    if written == MARK.as_bytes() {
+        return Ok(());
+    }
+    // Another process may be about to write it.
+    if !MARK.as_bytes().starts_with(&written) {
+        return Err(foreign(dir, MARKER));
+    }
+    for found in fs::read_dir(dir).map_err(Error::io(dir))? {
+        let path = found.map_err(Error::io(dir))?.path();
+        let name = path.file_name().unwrap_or_default();
+        if name != MARKER && Own::of(&path).is_none() {
+            return Err(foreign(dir, &name.to_string_lossy()));
+        }
+    }
+    write(&marker, MARK)
+}
+
+fn foreign(dir: &Path, name: &str) -> Error {
+    Error::NoCacheFolder {
+        path: dir.to_owned(),
+        found: name.to_owned(),
     }
 }
 
@@ -449,9 +533,19 @@ mod tests {
 
     fn quiet(_: Progress) {}
 
+    /// A key that ends with `digit`.
+    fn key(digit: &str) -> String {
+        format!("{digit:0>KEY_DIGITS$}")
+    }
+
+    fn place(store: &Store, name: &str, digit: &str) -> PathBuf {
+        store.dir.join(format!("{name}-{}", key(digit)))
+    }
+
     fn put(store: &Store, name: &str, key: &str, text: &str) -> Held {
         let build = |part: &Path| write(&part.join(LIBRARY), text);
-        store.get(&item(name, key), &quiet, build).expect("built")
+        let key = self::key(key);
+        store.get(&item(name, &key), &quiet, build).expect("built")
     }
 
     fn store(limit: u64) -> (tempfile::TempDir, Store) {
@@ -465,7 +559,7 @@ mod tests {
         let (_dir, store) = store(ROOMY);
         let built = AtomicUsize::new(0);
         for _ in 0..2 {
-            let held = store.get(&item("node", "k"), &quiet, |part| {
+            let held = store.get(&item("node", &key("a")), &quiet, |part| {
                 built.fetch_add(1, Ordering::Relaxed);
                 write(&part.join(LIBRARY), "code")
             });
@@ -479,7 +573,7 @@ mod tests {
     fn x8_nobody_waits_for_who_only_looks_whether_a_model_is_there() {
         let (_dir, store) = store(ROOMY);
         let entry = Entry {
-            path: store.dir.join("node-k"),
+            path: place(&store, "node", "a"),
         };
         let shared = entry.lock(Mode::Shared, &|_| panic!("free"));
         let shared = shared.expect("a lock").expect("there");
@@ -505,7 +599,7 @@ mod tests {
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    let held = store.get(&item("node", "k"), &notice, |part| {
+                    let held = store.get(&item("node", &key("a")), &notice, |part| {
                         built.fetch_add(1, Ordering::Relaxed);
                         // Others come meanwhile.
                         while waited.load(Ordering::Relaxed) < 3 {
@@ -528,22 +622,23 @@ mod tests {
             Err(Error::Interface("no".to_owned()))
         };
         let error = store
-            .get(&item("node", "k"), &quiet, fails)
+            .get(&item("node", &key("a")), &quiet, fails)
             .expect_err("fails");
         assert_eq!(error.to_string(), "no");
-        assert!(!store.dir.join("node-k").exists() && !store.dir.join("node-k.part").exists());
+        let entry = place(&store, "node", "a");
+        assert!(!entry.exists() && !entry.with_extension(PART).exists());
         // A process that was killed.
-        let part = store.dir.join("node-k.part");
+        let part = entry.with_extension(PART);
         fs::create_dir(&part).expect("folder");
         write(&part.join("left"), "over").expect("file");
-        let held = put(&store, "node", "k", "whole");
+        let held = put(&store, "node", "a", "whole");
         assert!(!held.library().with_file_name("left").exists() && !part.exists());
     }
 
     #[test]
     fn x8_damaged_library_is_built_anew() {
         let (_dir, store) = store(ROOMY);
-        let library = put(&store, "node", "k", "code").library().to_owned();
+        let library = put(&store, "node", "a", "code").library().to_owned();
         for damage in [&|| write(&library, "c0de"), &|| remove(&library), &|| {
             remove(&library.with_added_extension(DIGEST))
         }] as [&dyn Fn() -> Result<(), Error>; 3]
@@ -555,7 +650,7 @@ mod tests {
                     seen.fetch_add(1, Ordering::Relaxed);
                 }
             };
-            let held = store.get(&item("node", "k"), &notice, |part| {
+            let held = store.get(&item("node", &key("a")), &notice, |part| {
                 write(&part.join(LIBRARY), "code")
             });
             let text = fs::read_to_string(held.expect("held").library());
@@ -576,7 +671,7 @@ mod tests {
             let file = File::options().write(true).open(lock).expect("lock");
             file.set_modified(time).expect("time");
         };
-        let there = |key: &str| store.dir.join(format!("node-{key}")).exists();
+        let there = |key: &str| place(&store, "node", key).exists();
         old(put(&store, "node", "a", &text), 2);
         old(put(&store, "node", "b", &text), 1);
         old(put(&store, "node", "c", &text), 3);
@@ -604,12 +699,13 @@ mod tests {
             fs::metadata(&store.dir).expect("made").mode() & 0o777,
             0o700
         );
-        let held = put(&store, "node", "k", "code");
+        let held = put(&store, "node", "a", "code");
         let entry = held.library().parent().expect("entry").to_owned();
         for path in [held.library(), &entry, &store.dir] {
             mode(path, 0o720);
-            let again = Store::open(store.dir.clone(), ROOMY)
-                .and_then(|store| store.get(&item("node", "k"), &quiet, |_| panic!("not built")));
+            let again = Store::open(store.dir.clone(), ROOMY).and_then(|store| {
+                store.get(&item("node", &key("a")), &quiet, |_| panic!("not built"))
+            });
             let text = again.expect_err("refused").to_string();
             let expected = format!("{}: has mode 0720: expected", path.display());
             assert!(text.starts_with(&expected), "{text}");
@@ -626,14 +722,14 @@ mod tests {
     #[test]
     fn x8_disk_without_room_for_a_build_is_named_with_what_is_free() {
         let (_dir, store) = store(ROOMY);
-        drop(put(&store, "node", "k", "code"));
+        drop(put(&store, "node", "a", "code"));
         let full = Store {
             needed: 1 << 44,
             ..store
         };
         let build = |_: &Path| panic!("there is no room");
         let error = full
-            .get(&item("node", "other"), &quiet, build)
+            .get(&item("node", &key("b")), &quiet, build)
             .expect_err("full");
         let text = error.to_string();
         let expected = format!("{}: ", full.dir.display());
@@ -642,20 +738,98 @@ mod tests {
             text.contains("MB are free") && text.contains(&(1u64 << 44).to_string()),
             "{text}"
         );
-        assert!(!full.dir.join("node-other.part").exists());
+        assert!(!place(&full, "node", "b").with_extension(PART).exists());
         // What is there can be used.
-        full.get(&item("node", "k"), &quiet, build).expect("found");
+        full.get(&item("node", &key("a")), &quiet, build)
+            .expect("found");
     }
 
     #[test]
     fn x8_last_build_says_what_to_expect() {
         let (_dir, store) = store(ROOMY);
         drop(put(&store, "node", "a", "code"));
-        write(&store.dir.join("node-a").join(SECONDS), "12.5\n").expect("written");
+        write(&place(&store, "node", "a").join(SECONDS), "12.5\n").expect("written");
         assert_eq!(
             store.expected("node").expect("read"),
             Some(Duration::from_millis(12_500))
         );
         assert_eq!(store.expected("network").expect("read"), None);
+    }
+
+    #[test]
+    fn x5_cache_leaves_alone_what_it_did_not_make() {
+        // Room for one: a library of 1000 bytes, its digest and the seconds.
+        let (_dir, store) = store(1100);
+        let own = format!("node-{}", key("a"));
+        let files = [
+            "Cargo.lock",
+            "download.part",
+            "node-1.lock",
+            "notes",
+            "x-0123456789abcdef01234567.so",
+            "X-0123456789ABCDEF01234567.lock",
+            &format!("{own}.lock.part"),
+            "-0123456789abcdef01234567.lock",
+        ];
+        let folders = [
+            "Documents",
+            "video.part",
+            "a-1",
+            "b c-0123456789abcdef01234567",
+        ];
+        for name in files {
+            write(&store.dir.join(name), &"u".repeat(2000)).expect("file");
+        }
+        for name in folders {
+            fs::create_dir(store.dir.join(name)).expect("folder");
+            write(&store.dir.join(name).join("data"), &"u".repeat(2000)).expect("file");
+        }
+        let text = "x".repeat(1000);
+        for key in ["a", "b", "c"] {
+            drop(put(&store, "node", key, &text));
+        }
+        assert!(!place(&store, "node", "a").exists() && place(&store, "node", "c").exists());
+        let again = Store::open(store.dir.clone(), 1100);
+        assert!(again.is_ok(), "the marker says that it is a cache");
+        for name in files {
+            let left = fs::metadata(store.dir.join(name)).expect("not lost");
+            assert_eq!(left.len(), 2000, "{name}");
+        }
+        for name in folders {
+            let left = fs::metadata(store.dir.join(name).join("data")).expect("not lost");
+            assert_eq!(left.len(), 2000, "{name}");
+        }
+    }
+
+    #[test]
+    fn x5_folder_with_other_content_is_refused_as_a_cache_by_name() {
+        let dir = tempfile::tempdir().expect("temporary directory");
+        let private = Permissions::from_mode(0o700);
+        fs::set_permissions(dir.path(), private).expect("own folder");
+        let refused = |name: &str| {
+            let file = dir.path().join(name);
+            write(&file, "mine").expect("file");
+            let error = Store::open(dir.path().to_owned(), ROOMY).map(|_| ());
+            let text = error.expect_err("refused").to_string();
+            let path = dir.path().display();
+            let expected = format!("{path}: is no cache of models, {name} is in it: expected");
+            assert!(text.starts_with(&expected), "{text}");
+            assert_eq!(fs::read_to_string(&file).expect("there"), "mine");
+            fs::remove_file(file).expect("removed");
+        };
+        // The last one is the tag of another program.
+        for name in ["thesis.tex", "Cargo.lock", "x.part", MARKER] {
+            refused(name);
+        }
+        // Caches were made without a marker once.
+        fs::create_dir(dir.path().join(format!("node-{}", key("a")))).expect("folder");
+        write(&dir.path().join(format!("node-{}.lock", key("a"))), "").expect("file");
+        refused("thesis.tex");
+        Store::open(dir.path().to_owned(), ROOMY).expect("a cache");
+        let marker = dir.path().join(MARKER);
+        assert_eq!(fs::read_to_string(&marker).expect("marked"), MARK);
+        // Another process has begun to write it.
+        write(&marker, &MARK[..9]).expect("file");
+        Store::open(dir.path().to_owned(), ROOMY).expect("a cache");
     }
 }
