@@ -56,8 +56,9 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     let everybody = traffic::offer(spec, settings, settings.get(&LOAD), &ROUTING)?;
     let nodes = spec.nodes();
     let active = settings.given(&ACTIVE).unwrap_or(nodes);
-    if active > nodes {
-        return Err(ACTIVE.refuse(active, format!("1 to {nodes}")).into());
+    // One alone has nobody to send to.
+    if !(2..=nodes).contains(&active) {
+        return Err(ACTIVE.refuse(active, format!("2 to {nodes}")).into());
     }
     let offer = among_first(&everybody, active)?;
 

@@ -170,9 +170,10 @@ impl Cycles {
 }
 
 /// Name and share of each kind that is there.
-fn shares(times: [u64; Kind::ALL.len()]) -> Map<String, Value> {
-    let total: u64 = times.iter().sum();
-    let share = |ps: u64| ps as f64 / total.max(1) as f64;
+fn shares(times: [impl Into<u128>; Kind::ALL.len()]) -> Map<String, Value> {
+    let times = times.map(Into::into);
+    let total: u128 = times.iter().sum();
+    let share = |ps: u128| ps as f64 / total.max(1) as f64;
     let all = Kind::ALL.iter().zip(times);
     all.map(|(kind, ps)| (kind.name().to_owned(), share(ps).into()))
         .collect()
@@ -267,7 +268,8 @@ fn message_json(message: &Message, explained: &Explained, cycles: Cycles) -> Val
     })
 }
 
-fn percent(ps: u64, total: u64) -> String {
+fn percent(ps: impl Into<u128>, total: impl Into<u128>) -> String {
+    let (ps, total): (u128, u128) = (ps.into(), total.into());
     format!("{:.1} %", ps as f64 * 100.0 / total.max(1) as f64)
 }
 
@@ -298,7 +300,7 @@ fn text(
 
 fn kinds_text(analysis: &Analysis, cycles: Cycles) -> String {
     let (path, ranks) = (analysis.path_times(), analysis.rank_times());
-    let (path_ps, ranks_ps): (u64, u64) = (path.iter().sum(), ranks.iter().sum());
+    let (path_ps, ranks_ps): (u64, u128) = (path.iter().sum(), ranks.iter().sum());
     let mut kinds = table(&["", "critical path, cycles", "share", "all ranks, share"]);
     for ((kind, path), ranks) in Kind::ALL.iter().zip(path).zip(ranks) {
         if path > 0 || ranks > 0 {
@@ -320,7 +322,7 @@ fn kinds_text(analysis: &Analysis, cycles: Cycles) -> String {
 }
 
 fn path_text(analysis: &Analysis, cycles: Cycles) -> String {
-    let total = analysis.path_times().iter().sum();
+    let total: u64 = analysis.path_times().iter().sum();
     let mut rows = table(&["critical path", "of", "cycles", "share"]);
     if let Some(column) = rows.column_mut(1) {
         column.set_cell_alignment(CellAlignment::Left);
@@ -367,7 +369,7 @@ fn ranks_text(analysis: &Analysis) -> String {
         .collect();
     let mut rows = table(&header);
     for rank in analysis.ranks.iter().take(RANKS) {
-        let total = rank.times.iter().sum();
+        let total: u64 = rank.times.iter().sum();
         let shares = kinds
             .iter()
             .map(|&kind| percent(rank.times[kind as usize], total));

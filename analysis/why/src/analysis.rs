@@ -87,11 +87,11 @@ impl Analysis {
 
     /// Picoseconds of all ranks by kind, in the order of [`Kind::ALL`].
     #[must_use]
-    pub fn rank_times(&self) -> [u64; Kind::ALL.len()] {
+    pub fn rank_times(&self) -> [u128; Kind::ALL.len()] {
         let mut times = [0; Kind::ALL.len()];
         for rank in &self.ranks {
             for (sum, time) in times.iter_mut().zip(rank.times) {
-                *sum += time;
+                *sum += u128::from(time);
             }
         }
         times

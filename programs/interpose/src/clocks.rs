@@ -88,7 +88,7 @@ pub fn deadline_ps(time: &timespec) -> u64 {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);
     let since = seconds.saturating_sub(EPOCH_S).saturating_mul(SECOND_PS);
-    let ps = since.saturating_add(nanoseconds * NANOSECOND_PS);
+    let ps = since.saturating_add(nanoseconds.saturating_mul(NANOSECOND_PS));
     if seconds < EPOCH_S { 0 } else { ps }.saturating_sub(BEFORE_PS.load(Ordering::Relaxed))
 }
 

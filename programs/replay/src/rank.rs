@@ -286,6 +286,7 @@ impl Rank {
     fn finish(&self, op: OpId) {
         self.state.lock().finished(op);
         let cpu = self.cpu();
+        cpu.note_progress();
         self.end_ps.store(self.end_ps.load().max(cpu.now_ps()));
         if cpu.is_recording() {
             cpu.record_operation(self.line_and_op(op).0);

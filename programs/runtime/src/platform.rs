@@ -192,7 +192,14 @@ impl Platform for SimPlatform {
     }
 
     fn charge(&self, op: Op, count: u64) {
-        let instructions = self.costs.instructions(op) * count;
+        let instructions = self.costs.instructions(op).saturating_mul(count);
+        // A search of a receive's match may take longer than the watchdog waits.
+        if matches!(
+            op,
+            Op::Packet | Op::Assemble | Op::Place | Op::Dispatch | Op::Hold
+        ) {
+            self.cpu().note_progress();
+        }
         // Operations are numbered in their order in `Op::ALL`.
         self.cpu().charge_operation(instructions, op as u8, count);
     }

@@ -16,6 +16,12 @@ use crate::topology::{MAX_DIMS, Topology};
 /// end on one, so that the end does not depend on the window length.
 pub(crate) const EPOCH: u64 = 64;
 
+/// Picoseconds after which no machine runs on: what is added to a time before it is looked at fits 64 bits still.
+pub(crate) const MOST_PS: u64 = 3 << 62;
+
+/// Cycles after which no machine runs on: more do not fit the records of links.
+const MOST_CYCLES: u64 = 1 << 56;
+
 /// Nodes of the largest machine.
 pub const MAX_NODES: usize = 4096;
 
@@ -239,6 +245,11 @@ impl MachineConfig {
         ]
         .into_iter()
         .fold(EPOCH, u64::min)
+    }
+
+    /// The cycle in which the machine's time ends.
+    pub(crate) fn last_cycle(&self) -> u64 {
+        (MOST_PS / self.cycle_ps).min(MOST_CYCLES)
     }
 
     /// Cycles that a node runs at a time.

@@ -131,6 +131,12 @@ pub enum SimError {
         /// Waiting actors and nodes.
         report: Box<StallReport>,
     },
+    /// The machine's time is over.
+    #[error("the machine's time is over: expected the end of the run before cycle {last}")]
+    TimeOver {
+        /// The cycle in which it ends.
+        last: u64,
+    },
     /// The machine stopped with an error before.
     #[error("the machine stopped with an error before and cannot go on")]
     Stopped,

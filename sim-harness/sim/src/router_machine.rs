@@ -337,6 +337,10 @@ impl<T: Traffic> RouterMachine<T> {
             }
         }
         let start = self.cycle;
+        let last = self.config.last_cycle();
+        if start >= last {
+            return Err(SimError::TimeOver { last });
+        }
         self.check_progress()?;
         let mut end = (start + self.window)
             .min((start + 1).next_multiple_of(EPOCH))

@@ -40,8 +40,6 @@ pub(crate) struct Software {
     failed: Option<(u64, SimError)>,
     makespan_ps: u64,
     ended: u64,
-    /// Time at which an actor, or its computation, ended last.
-    progress_ps: Option<u64>,
 }
 
 impl Software {
@@ -55,7 +53,6 @@ impl Software {
             failed: None,
             makespan_ps: 0,
             ended: 0,
-            progress_ps: None,
         }
     }
 
@@ -179,7 +176,7 @@ impl Software {
         // A ticket is good for one resume.
         state.new_ticket();
         if matches!(state.wait.get(), Wait::Sleep { .. }) {
-            self.progress_ps = self.progress_ps.max(Some(ps));
+            self.shared.note_progress(ps);
         }
         if self.shared.recording.get() {
             self.shared.record_wait(&state, ps, signal);
@@ -194,7 +191,7 @@ impl Software {
         self.actors.remove(&id);
         self.ended += 1;
         let end_ps = state.local_ps.get();
-        self.progress_ps = self.progress_ps.max(Some(end_ps));
+        self.shared.note_progress(end_ps);
         self.makespan_ps = self.makespan_ps.max(end_ps);
         if let Err(source) = result {
             let earlier = self.failed.as_ref().is_some_and(|(ps, _)| *ps <= end_ps);
@@ -246,9 +243,9 @@ impl Software {
         failed.map(|(_, error)| error)
     }
 
-    /// Time at which an actor, or its computation, ended last.
+    /// Time at which an actor, or its computation, ended last, or received something.
     pub(crate) fn progress_ps(&self) -> Option<u64> {
-        self.progress_ps
+        self.shared.progress_ps.get()
     }
 
     /// Whether an actor computes: its time passes without it.

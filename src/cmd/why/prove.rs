@@ -38,12 +38,20 @@ pub(super) fn all(
         let report = again(&goal, workload)?;
         bar.inc(1);
         Ok(Proof {
-            gain_ps: before as i64 - report.makespan_ps as i64,
+            gain_ps: gain(before, report.makespan_ps),
         })
     });
     let proofs = proofs.collect();
     bar.finish_and_clear();
     proofs
+}
+
+/// Picoseconds from `after_ps` to `before_ps`, as far as they fit.
+fn gain(before_ps: u64, after_ps: u64) -> i64 {
+    let difference = i128::from(before_ps) - i128::from(after_ps);
+    let most = i128::from(i64::MAX);
+    // Within 64 bits.
+    difference.clamp(-most, most) as i64
 }
 
 fn again(goal: &GoalRun, workload: &Workload) -> Result<GoalReport, GoalError> {

@@ -2,7 +2,7 @@
 //! A machine's windows: software and memory of a node, then its hardware, then what one leaves for the other.
 
 use super::Machine;
-use crate::config::EPOCH;
+use crate::config::{EPOCH, MOST_PS};
 use crate::error::SimError;
 use crate::hardware::{Fault, Planned, Window};
 use crate::report::Until;
@@ -21,7 +21,9 @@ impl Machine {
                 Until::Quiet if ended && next.is_none() => self.end(),
                 Until::Done | Until::Quiet => u64::MAX,
             };
-            if self.cycle >= limit {
+            let last = self.config.last_cycle();
+            // A time that software has charged beyond it stands still there.
+            if self.cycle >= limit && self.software.makespan_ps() < MOST_PS {
                 return Ok(());
             }
             if next.is_none() && limit == u64::MAX {
@@ -30,6 +32,9 @@ impl Machine {
                 return Err(SimError::Deadlock(Box::new(self.stall_report())));
             }
             self.jump(next, limit);
+            if self.cycle >= last || self.software.makespan_ps() >= MOST_PS {
+                return Err(SimError::TimeOver { last });
+            }
             if self.cycle < limit {
                 self.check_progress(until)?;
                 self.advance(limit)?;

@@ -9,6 +9,7 @@ use gyre_timeline::{Note, Thread, What};
 use super::actor::ActorState;
 use super::shared::{LogEntry, Shared};
 use super::wait::{ActorId, Signal, Wait, WakeReason};
+use crate::config::MOST_PS;
 use crate::error::ActorError;
 use crate::memory::OutsideMemory;
 use crate::topology::{MAX_DIMS, Topology};
@@ -29,6 +30,11 @@ pub struct Cpu {
 
 /// Wake-up line of the interrupt output, in the masks of [`Cpu::wait_lines`].
 const IRQ_LINE: u32 = 16;
+
+/// The time that is `ps` picoseconds later; it stands still where the machine's time ends.
+fn later(now_ps: u64, ps: u64) -> u64 {
+    now_ps.saturating_add(ps).min(MOST_PS.max(now_ps))
+}
 
 impl Cpu {
     pub(super) fn new(shared: Rc<Shared>, node: usize) -> Self {
@@ -65,7 +71,7 @@ impl Cpu {
 
     /// Spends the time of `count` instructions, one a processor cycle.
     pub fn charge_instructions(&self, count: u64) {
-        self.charge_ps(count * self.shared.cpu_ps);
+        self.charge_ps(count.saturating_mul(self.shared.cpu_ps));
     }
 
     /// Spends the time of `instructions` instructions in `count` operations `operation`, and records that if the machine
@@ -75,7 +81,7 @@ impl Cpu {
             return;
         };
         let from = actor.local_ps.get();
-        let to = from + instructions * self.shared.cpu_ps;
+        let to = later(from, instructions.saturating_mul(self.shared.cpu_ps));
         actor.local_ps.set(to);
         if self.shared.recording.get() {
             let count = count.try_into().unwrap_or(u32::MAX);
@@ -127,8 +133,14 @@ impl Cpu {
     /// Spends time.
     pub fn charge_ps(&self, ps: u64) {
         if let Some(actor) = self.actor() {
-            actor.local_ps.set(actor.local_ps.get() + ps);
+            actor.local_ps.set(later(actor.local_ps.get(), ps));
         }
+    }
+
+    /// Tells the watchdog that software gets on, as when it has received something: what it does then may take longer than
+    /// hardware has to wait.
+    pub fn note_progress(&self) {
+        self.shared.note_progress(self.now_ps());
     }
 
     /// Reads the node's memory. Free of charge: the caller charges its copies.

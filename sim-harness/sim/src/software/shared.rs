@@ -62,6 +62,8 @@ pub(crate) struct Shared {
     /// Ended by actors, not yet given up by the machine.
     pub(crate) given_up: RefCell<Vec<ActorId>>,
     next_actor: Cell<u32>,
+    /// Time at which an actor, or its computation, ended last, or received something.
+    pub(crate) progress_ps: Cell<Option<u64>>,
     /// End of the window under way: no actor acts beyond it.
     pub(crate) window_end_ps: Cell<u64>,
     /// The machine, or an actor, is going away: nothing blocks any more.
@@ -106,6 +108,7 @@ impl Shared {
             spawned: RefCell::new(Vec::new()),
             given_up: RefCell::default(),
             next_actor: Cell::new(0),
+            progress_ps: Cell::new(None),
             window_end_ps: Cell::new(0),
             closing: Cell::new(false),
             log: RefCell::new(None),
@@ -113,6 +116,11 @@ impl Shared {
             events: RefCell::default(),
             threads: RefCell::default(),
         }
+    }
+
+    /// Software got on at `ps`.
+    pub(super) fn note_progress(&self, ps: u64) {
+        self.progress_ps.set(self.progress_ps.get().max(Some(ps)));
     }
 
     /// Makes an actor that first runs at `start_ps`.
