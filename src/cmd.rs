@@ -5,6 +5,7 @@ pub mod check;
 pub mod exec;
 pub mod fuzz;
 pub mod link_use;
+mod memory;
 pub mod run;
 pub mod why;
 pub mod workload;

@@ -5,11 +5,13 @@ use std::path::Path;
 
 use clap::Args;
 use gyre_driver::{DEFAULT_EAGER_LIMIT, Ordered};
-use gyre_goal::{OpId, OpKind, Program, parse, parse_file};
+use gyre_goal::{LoadError, OpId, OpKind, Program, parse, parse_file};
 use serde_json::{Map, Value, json};
 
+use crate::cmd::memory;
 use crate::error::CommandError;
 use crate::settings::SAME_NODE;
+use gyre::console::complain;
 use gyre::machine_file::{self, MachineSpec};
 use gyre::options::{MachineOptions, UsageError, cubic_shape};
 use gyre::outcome::object;
@@ -108,6 +110,10 @@ impl Workload {
         let options = &args.machine;
         let program = load(&args.workload)?;
         check_limits(&args.workload, &program)?;
+        memory::check(&args.workload, &program)?;
+        for cut in program.cuts() {
+            complain(format_args!("{}:{cut}", args.workload));
+        }
         let ranks = program.ranks().len();
         let settings = Settings::parse(&options.set, &[SETTINGS, machine_file::SETTINGS])?;
         let shape = match options.shape {
@@ -183,7 +189,18 @@ fn load(workload: &str) -> Result<Program, CommandError> {
             ))
             .into())
         }
-        _ => parse_file(path).map_err(|error| CommandError::Program(miette::Report::new(error))),
+        _ => parse_file(path).map_err(|error| match error {
+            LoadError::Read { .. } => UsageError::Combination(in_full(&error)).into(),
+            error => CommandError::Program(miette::Report::new(error)),
+        }),
+    }
+}
+
+/// An error with its cause.
+fn in_full(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
     }
 }
 

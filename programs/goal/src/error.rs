@@ -7,7 +7,6 @@ use miette::{Diagnostic, SourceSpan};
 use thiserror::Error;
 
 use crate::excerpt::{Excerpt, position};
-use crate::program::TAG_MAX;
 
 /// Reason of a [`ParseError`], at the place that it names.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -67,8 +66,11 @@ pub enum Reason {
         /// Largest value allowed.
         max: u64,
     },
-    /// A tag that no message can carry.
-    #[error("tag {found} is out of range, expected 0 to {TAG_MAX}, or -1 for any")]
+    /// A tag of more than 64 bits, or below -1.
+    #[error(
+        "tag {found} is out of range, expected 0 to {}, or -1 for any",
+        u64::MAX
+    )]
     TagOutOfRange {
         /// Text found.
         found: String,

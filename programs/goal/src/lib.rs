@@ -38,5 +38,5 @@ pub use build::{Cycle, RankBuilder};
 pub use error::{LoadError, ParseError, Reason};
 pub use excerpt::Excerpt;
 pub use parse::{parse, parse_file};
-pub use program::{ANY_TAG, Dependency, Op, OpId, OpKind, Program, RankProgram, TAG_MAX};
+pub use program::{ANY_TAG, Cut, Dependency, Op, OpId, OpKind, Program, RankProgram, TAG_MAX};
 pub use totals::{RankTotals, Totals};

@@ -8,7 +8,7 @@ use crate::balance;
 use crate::build::RankBuilder;
 use crate::error::{LoadError, ParseError, Reason};
 use crate::lexer::{Lexer, Token, TokenKind, UnterminatedComment};
-use crate::program::{OpId, Program, RankProgram};
+use crate::program::{Cut, OpId, Program, RankProgram};
 
 mod statement;
 mod value;
@@ -40,11 +40,17 @@ pub fn parse(file: &str, text: &[u8]) -> Result<Program, Box<ParseError>> {
 /// # Errors
 /// [`LoadError`] if the file cannot be read or is refused by [`parse`].
 pub fn parse_file(path: &Path) -> Result<Program, LoadError> {
-    let text = std::fs::read(path).map_err(|source| LoadError::Read {
+    let text = gyre_files::read(path, u32::MAX.into()).map_err(|source| LoadError::Read {
         path: path.to_owned(),
         source,
     })?;
-    parse(&path.display().to_string(), &text).map_err(LoadError::Parse)
+    // A name may hold anything; it is shown with the program.
+    let name: String = path.display().to_string();
+    let name = name.chars().map(|c| match c.is_control() {
+        true => char::REPLACEMENT_CHARACTER,
+        false => c,
+    });
+    parse(&name.collect::<String>(), &text).map_err(LoadError::Parse)
 }
 
 /// A reason and the bytes it is about.
@@ -76,6 +82,7 @@ struct Parser<'a> {
     /// Sums over the program, kept to refuse what would overflow later.
     total_bytes: u64,
     total_ns: u64,
+    cuts: Vec<Cut>,
 }
 
 impl<'a> Parser<'a> {
@@ -87,6 +94,7 @@ impl<'a> Parser<'a> {
             rank_lines: BTreeMap::new(),
             total_bytes: 0,
             total_ns: 0,
+            cuts: Vec::new(),
         }
     }
 
@@ -118,7 +126,8 @@ impl<'a> Parser<'a> {
             }
         }
         self.check_missing(count, &ranks)?;
-        Ok(Program::new(ranks.into_values().collect()))
+        let cuts = std::mem::take(&mut self.cuts);
+        Ok(Program::new(ranks.into_values().collect()).with_cuts(cuts))
     }
 
     fn check_missing(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The in-memory form of a GOAL program.
 
+use std::fmt;
+
 /// Largest tag a message can carry.
 pub const TAG_MAX: u32 = u32::MAX - 1;
 
@@ -181,10 +183,39 @@ impl RankProgram {
     }
 }
 
+/// Numbers of a text of which a program has the low bits alone, as LogGOPSim takes them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cut {
+    /// Name of the attribute.
+    pub attribute: &'static str,
+    /// Bits that it has.
+    pub bits: u32,
+    /// How many numbers.
+    pub count: u64,
+    /// Line of the first one, from 1.
+    pub line: u32,
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            attribute,
+            bits,
+            count,
+            line,
+        } = self;
+        write!(
+            f,
+            "{line}: `{attribute}` of more than {bits} bits, {count} in all: its low {bits} bits count, as in LogGOPSim"
+        )
+    }
+}
+
 /// A whole program: one [`RankProgram`] for each rank, in rank order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     ranks: Vec<RankProgram>,
+    cuts: Vec<Cut>,
 }
 
 impl Program {
@@ -196,7 +227,20 @@ impl Program {
         for (i, rank) in ranks.iter().enumerate() {
             assert_eq!(rank.rank as usize, i, "ranks stand in rank order");
         }
-        Self { ranks }
+        Self {
+            ranks,
+            cuts: Vec::new(),
+        }
+    }
+
+    /// The same with what was cut from its text.
+    pub(crate) fn with_cuts(self, cuts: Vec<Cut>) -> Self {
+        Self { cuts, ..self }
+    }
+
+    /// Numbers that were cut from its text, an entry for each attribute.
+    pub fn cuts(&self) -> &[Cut] {
+        &self.cuts
     }
 
     /// The ranks; the position is the rank number.

@@ -223,8 +223,9 @@ impl<'a> Parser<'a> {
             let value = self.word("the value of the attribute")?;
             match index {
                 TAG => attributes.tag = self.tag(value)?,
-                CPU => attributes.cpu = self.number(value, "cpu", 0, u8::MAX.into())? as u8,
-                _ => attributes.nic = self.number(value, "nic", 0, u8::MAX.into())? as u8,
+                // The low bits.
+                CPU => attributes.cpu = self.low_bits(value, "cpu", u8::BITS)? as u8,
+                _ => attributes.nic = self.low_bits(value, "nic", u8::BITS)? as u8,
             }
         }
     }

@@ -4,7 +4,7 @@
 use super::{Parser, Refusal, plain, refuse};
 use crate::error::Reason;
 use crate::lexer::{Token, TokenKind};
-use crate::program::TAG_MAX;
+use crate::program::{ANY_TAG, Cut};
 
 impl Parser<'_> {
     /// The next token, which must be a word; passes it.
@@ -164,12 +164,40 @@ impl Parser<'_> {
         }
     }
 
-    /// A tag, `None` for `-1`.
-    pub(super) fn tag(&self, token: Token) -> Result<Option<u32>, Refusal> {
+    /// A number of which the low `bits` bits count; notes that it was cut.
+    pub(super) fn low_bits(
+        &mut self,
+        token: Token,
+        attribute: &'static str,
+        bits: u32,
+    ) -> Result<u64, Refusal> {
+        let number = self.number(token, attribute, 0, u64::MAX)?;
+        let low = number & ((1 << bits) - 1);
+        if low != number {
+            let line = self.lexer.line();
+            match self.cuts.iter_mut().find(|cut| cut.attribute == attribute) {
+                Some(cut) => cut.count += 1,
+                None => self.cuts.push(Cut {
+                    attribute,
+                    bits,
+                    count: 1,
+                    line,
+                }),
+            }
+        }
+        Ok(low)
+    }
+
+    /// A tag, `None` for `-1` and for what is the same in 32 bits.
+    pub(super) fn tag(&mut self, token: Token) -> Result<Option<u32>, Refusal> {
         let bytes = self.lexer.bytes(token);
         match decimal(bytes) {
             _ if bytes == b"-1" => Ok(None),
-            Decimal::Number(n) if n <= u64::from(TAG_MAX) => Ok(Some(n as u32)),
+            Decimal::Number(_) => {
+                // The low bits.
+                let tag = self.low_bits(token, "tag", u32::BITS)? as u32;
+                Ok(Some(tag).filter(|&tag| tag != ANY_TAG))
+            }
             Decimal::None if !is_negative(bytes) => {
                 let found = self.show(token);
                 refuse(token, Reason::BadNumber { what: "tag", found })

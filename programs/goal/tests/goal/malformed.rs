@@ -89,19 +89,18 @@ refused_in_rank! {
             range, expected 0 to 18446744073709551615",
         "  send 18446744073709551616b to 1" => "3:8: number of bytes `18446744073709551616` is out of \
             range, expected 0 to 18446744073709551615",
-        "calc 5 cpu 256" => "3:12: cpu `256` is out of range, expected 0 to 255",
-        "send 5b to 1 nic 256" => "3:18: nic `256` is out of range, expected 0 to 255",
+        "calc 5 cpu 18446744073709551616" => "3:12: cpu `18446744073709551616` is out of range, \
+            expected 0 to 18446744073709551615",
         "calc 18446744073709551615\ncalc 1" => "4:1: the calc times of the program add up to more than \
             18446744073709551615",
         "send 1b to 1\nsend 18446744073709551615b to 1" => "4:1: the message sizes of the program add up \
             to more than 18446744073709551615",
     }
     tag_out_of_range {
-        "send 5b to 1 tag 4294967295" => "3:18: tag 4294967295 is out of range, expected 0 to 4294967294, \
+        "recv 5b from 1 tag -2" => "3:20: tag -2 is out of range, expected 0 to 18446744073709551615, \
             or -1 for any",
-        "recv 5b from 1 tag -2" => "3:20: tag -2 is out of range, expected 0 to 4294967294, or -1 for any",
         "recv 5b from 1 tag 99999999999999999999" => "3:20: tag 99999999999999999999 is out of range, \
-            expected 0 to 4294967294, or -1 for any",
+            expected 0 to 18446744073709551615, or -1 for any",
     }
     peer_out_of_range {
         "send 5b to 2" => "3:12: peer 2 is out of range: `num_ranks 2` allows 0 to 1",
