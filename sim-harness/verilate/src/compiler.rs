@@ -391,10 +391,7 @@ impl Compiler {
 
     /// Runs the command to its end.
     fn finish(&self, command: &mut Command, file: &Path) -> Result<(), Error> {
-        let output = command
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|source| self.not_run(source))?;
+        let output = gyre_files::run(command).map_err(|source| self.not_run(source))?;
         if output.status.success() {
             return Ok(());
         }

@@ -62,10 +62,10 @@ impl Digest {
     }
 }
 
-/// SHA-256 of a file, in hexadecimal digits.
-pub(crate) fn digest_of(file: &Path) -> Result<String, Error> {
-    let hash = Sha256::digest(read(file, u64::MAX)?);
-    Ok(hash.iter().map(|byte| format!("{byte:02x}")).collect())
+/// SHA-256 of a file's content, in hexadecimal digits.
+pub(crate) fn digest_of(content: &[u8]) -> String {
+    let hash = Sha256::digest(content);
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The regular files directly in a directory, in order of name.

@@ -54,6 +54,19 @@ pub enum Error {
         header: PathBuf,
     },
 
+    /// The root of a Verilator has no header of its version.
+    #[error(
+        "VERILATOR_ROOT={root}: {source}; expected the root of Verilator {MINIMUM} or newer, with {header}"
+    )]
+    NoRoot {
+        /// `VERILATOR_ROOT`.
+        root: PathBuf,
+        /// The header in it.
+        header: &'static str,
+        /// Message of the system.
+        source: io::Error,
+    },
+
     /// A file list has a line that is not understood.
     #[error(
         "{file}:{line}: {found:?}: expected a source file, `-y DIR`, `+incdir+DIR`, `+libext+EXT` or a `//` comment"
@@ -65,6 +78,19 @@ pub enum Error {
         line: usize,
         /// The word that was not understood.
         found: String,
+    },
+
+    /// A file list names something that is not there.
+    #[error("{}:{line}: {} is not there: expected {expected}", file.display(), path.display())]
+    NotListed {
+        /// The file list.
+        file: PathBuf,
+        /// Line number, from 1.
+        line: usize,
+        /// The path.
+        path: PathBuf,
+        /// Kind of what should be there.
+        expected: &'static str,
     },
 
     /// Verilator refused the RTL.
@@ -166,6 +192,18 @@ pub enum Error {
         found: String,
     },
 
+    /// A cache that cannot be written, and does not have the model.
+    #[error(
+        "{}: cannot be written, and does not have the model {name}; GYRE_CACHE names another folder for models",
+        path.display()
+    )]
+    ReadOnly {
+        /// The cache.
+        path: PathBuf,
+        /// The model.
+        name: String,
+    },
+
     /// Not enough room to build a model.
     #[error(
         "{}: {free} MB are free on its file system: expected {needed} MB or more to build a model; GYRE_CACHE names another folder for models",
@@ -214,6 +252,7 @@ impl Error {
             self,
             Self::Verilator { .. }
                 | Self::FileList { .. }
+                | Self::NotListed { .. }
                 | Self::Include { .. }
                 | Self::Interface(_)
         )
@@ -226,6 +265,8 @@ impl Error {
             Self::Environment { .. }
                 | Self::BadProgram { .. }
                 | Self::NoProgram { .. }
+                | Self::NoRoot { .. }
+                | Self::UnreadableVersion { .. }
                 | Self::NotSetUp(_)
                 | Self::TooOld { .. }
                 | Self::NoCheckout(_)
@@ -233,6 +274,11 @@ impl Error {
                 | Self::NoCache
                 | Self::NoCacheFolder { .. }
         )
+    }
+
+    /// Whether there is no C++ compiler.
+    pub(crate) fn is_without_compiler(&self) -> bool {
+        matches!(self, Self::Compiler(_) | Self::NoCompiler { .. })
     }
 
     /// For `map_err`: the I/O error with the path it happened at.

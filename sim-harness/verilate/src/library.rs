@@ -171,18 +171,45 @@ impl Library {
     /// RTL that Verilator or a check refuses ([`Error::refuses_rtl`]); a tool, a checkout or room that is missing; a
     /// cache that others can write.
     pub fn get(&self, progress: &(dyn Fn(Progress) + Sync)) -> Result<Held, Error> {
-        let tools = Tools::find()?;
+        let tools = match Tools::find() {
+            Err(error) if error.is_without_compiler() => {
+                let found = self.without_compiler()?;
+                return found.map_or(Err(error), |(store, key)| {
+                    let build = |_: &Path| self.only_there();
+                    store.get(&self.item(&key), progress, build)
+                });
+            }
+            tools => tools?,
+        };
         let resolved = self.model.resolve()?;
         let key = self.key(&resolved, tools)?;
         let store = Store::open(self.folder()?, cache_bytes()?)?;
-        let item = Item {
-            name: &self.name,
-            key: &key,
-            file: LIBRARY,
-        };
-        store.get(&item, progress, |part| {
+        let held = store.get(&self.item(&key), progress, |part| {
             self.build(&resolved, tools, &store, part, progress)
-        })
+        })?;
+        store.note_sources(&held, &self.sources_key(&resolved, &tools.toolchain)?)?;
+        Ok(held)
+    }
+
+    fn item<'a>(&'a self, key: &'a str) -> Item<'a> {
+        Item {
+            name: &self.name,
+            key,
+            file: LIBRARY,
+        }
+    }
+
+    /// The cache, and the key in it of a library that was made of the same sources; none if it has none.
+    fn without_compiler(&self) -> Result<Option<(Store, String)>, Error> {
+        let sources = self.sources_key(&self.model.resolve()?, &locate()?)?;
+        let store = Store::open(self.folder()?, cache_bytes()?)?;
+        let key = store.made_of(&self.name, &sources)?;
+        Ok(key.map(|key| (store, key)))
+    }
+
+    /// The error of a library that is damaged where there is no compiler.
+    fn only_there(&self) -> Result<(), Error> {
+        Compiler::find(&locate()?).map(drop)
     }
 
     /// The folder of the cache.
@@ -195,7 +222,13 @@ impl Library {
     /// # Errors
     /// As [`Library::get`], without errors that only a build finds.
     pub fn is_built(&self) -> Result<bool, Error> {
-        let key = self.key(&self.model.resolve()?, Tools::find()?)?;
+        let tools = match Tools::find() {
+            Err(error) if error.is_without_compiler() => {
+                return self.without_compiler().map(|found| found.is_some());
+            }
+            tools => tools?,
+        };
+        let key = self.key(&self.model.resolve()?, tools)?;
         Ok(self.folder()?.join(format!("{}-{key}", self.name)).exists())
     }
 
@@ -203,6 +236,19 @@ impl Library {
     fn key(&self, resolved: &Resolved<'_>, tools: &Tools) -> Result<String, Error> {
         let mut digest = resolved.digest(&tools.toolchain)?;
         digest.text(&tools.compiler.identity());
+        self.identify(&mut digest);
+        Ok(digest.finish())
+    }
+
+    /// The same without the compiler.
+    fn sources_key(&self, resolved: &Resolved<'_>, toolchain: &Toolchain) -> Result<String, Error> {
+        let mut digest = resolved.digest(toolchain)?;
+        self.identify(&mut digest);
+        Ok(digest.finish())
+    }
+
+    /// Adds what the library is made of besides its model, and the processor.
+    fn identify(&self, digest: &mut Digest) {
         digest.text(&processor());
         digest.text(&self.opt_level.to_string());
         digest.text(&self.folder.is_some().to_string());
@@ -214,7 +260,6 @@ impl Library {
         if let Some((_, module)) = &self.elaboration {
             digest.text(module);
         }
-        Ok(digest.finish())
     }
 
     fn build(

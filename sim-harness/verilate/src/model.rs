@@ -303,7 +303,7 @@ impl Resolved<'_> {
         let folder = self.folder()?;
         let dir = folder.as_ref().map_or(workspace_root(), TempDir::path);
         command.current_dir(dir);
-        let output = command.output().map_err(Error::io(&toolchain.verilator))?;
+        let output = gyre_files::run(&mut command).map_err(Error::io(&toolchain.verilator))?;
         if output.status.success() {
             return Ok(());
         }

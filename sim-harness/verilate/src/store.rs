@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use gyre_files::Unfinished;
+use rustix::fs::Access;
+
 use crate::Error;
 use crate::digest::{KEY_DIGITS, digest_of, read};
 
@@ -22,6 +25,8 @@ use crate::digest::{KEY_DIGITS, digest_of, read};
 const DIGEST: &str = "sha256";
 /// Seconds that the build took.
 const SECONDS: &str = "seconds";
+/// Hash of what the entry was made of, without the compiler.
+const SOURCES: &str = "sources";
 /// Bytes of such a note, at most.
 const NOTE_BYTES: u64 = 1 << 10;
 const LOCK: &str = "lock";
@@ -71,6 +76,8 @@ pub(crate) struct Store {
     limit: u64,
     /// Megabytes that must be free for a build.
     needed: u64,
+    /// Whether it can be written; else nobody removes anything either.
+    writable: bool,
 }
 
 /// A request to the cache.
@@ -87,7 +94,7 @@ pub(crate) struct Item<'a> {
 #[derive(Debug)]
 pub struct Held {
     file: PathBuf,
-    _lock: File,
+    _lock: Option<File>,
 }
 
 impl Held {
@@ -107,11 +114,13 @@ impl Store {
         let made = builder.recursive(true).mode(0o700).create(&dir);
         made.map_err(Error::io(&dir))?;
         trusted(&dir)?;
-        mark(&dir)?;
+        let writable = rustix::fs::access(&dir, Access::WRITE_OK).is_ok();
+        mark(&dir, writable)?;
         Ok(Self {
             dir,
             limit,
             needed: BUILD_MB,
+            writable,
         })
     }
 
@@ -125,6 +134,12 @@ impl Store {
         let entry = Entry {
             path: self.dir.join(format!("{}-{}", item.name, item.key)),
         };
+        if !self.writable {
+            return self.held(&entry, item)?.ok_or_else(|| Error::ReadOnly {
+                path: self.dir.clone(),
+                name: item.name.to_owned(),
+            });
+        }
         loop {
             let Some(lock) = entry.lock(Mode::Shared, progress)? else {
                 continue;
@@ -135,7 +150,7 @@ impl Store {
                     .map_err(Error::io(&entry.lock_path()))?;
                 return Ok(Held {
                     file: entry.path.join(item.file),
-                    _lock: lock,
+                    _lock: Some(lock),
                 });
             }
             drop(lock);
@@ -155,6 +170,48 @@ impl Store {
             self.shrink(&entry)?;
             drop(lock);
             progress(Progress::Ready);
+        }
+    }
+
+    /// An entry of a cache that cannot be written, if it is there.
+    fn held(&self, entry: &Entry, item: &Item<'_>) -> Result<Option<Held>, Error> {
+        let lock = gyre_files::open(&entry.lock_path()).ok();
+        // Who can write may be about to remove it.
+        if lock
+            .as_ref()
+            .is_some_and(|lock| lock.lock_shared().is_err())
+        {
+            return Ok(None);
+        }
+        let there = entry.is_intact(item.file)? == Some(true);
+        Ok(there.then(|| Held {
+            file: entry.path.join(item.file),
+            _lock: lock,
+        }))
+    }
+
+    /// The key of an entry called `name` that was made of these sources, by whatever compiler; the one used last.
+    pub(crate) fn made_of(&self, name: &str, sources: &str) -> Result<Option<String>, Error> {
+        let mut last = None;
+        for entry in self.entries()? {
+            let file = entry.path.file_name().and_then(|file| file.to_str());
+            let Some((of, key)) = file.and_then(|file| file.rsplit_once('-')) else {
+                continue;
+            };
+            let noted = gyre_files::read_text(&entry.path.join(SOURCES), NOTE_BYTES);
+            if of == name && noted.is_ok_and(|noted| noted == sources) {
+                last = last.max(Some((entry.used()?, key.to_owned())));
+            }
+        }
+        Ok(last.map(|(_, key)| key))
+    }
+
+    /// Notes what an entry was made of, unless that is known.
+    pub(crate) fn note_sources(&self, held: &Held, sources: &str) -> Result<(), Error> {
+        let note = held.file.with_file_name(SOURCES);
+        match note.exists() || !self.writable {
+            true => Ok(()),
+            false => write(&note, sources),
         }
     }
 
@@ -180,6 +237,7 @@ impl Store {
         // What a build that was interrupted has left: the lock says that none is under way.
         let part = entry.path.with_extension(PART);
         remove(&part)?;
+        let unfinished = Unfinished::folder(&part);
         DirBuilder::new()
             .mode(0o700)
             .create(&part)
@@ -188,11 +246,12 @@ impl Store {
             let file = part.join(item.file);
             let private = Permissions::from_mode(0o600);
             fs::set_permissions(&file, private).map_err(Error::io(&file))?;
-            let digest = format!("{}  {}\n", digest_of(&file)?, item.file);
+            let digest = digest_of(&read(&file, u64::MAX)?);
+            let digest = format!("{digest}  {}\n", item.file);
             write(&file.with_added_extension(DIGEST), &digest)?;
             let seconds = started.elapsed().as_secs_f64();
             write(&part.join(SECONDS), &format!("{seconds:.1}\n"))?;
-            fs::rename(&part, &entry.path).map_err(Error::io(&entry.path))
+            unfinished.finish(|| fs::rename(&part, &entry.path).map_err(Error::io(&entry.path)))
         });
         if made.is_err() {
             remove(&part)?;
@@ -370,8 +429,9 @@ impl Entry {
             return Ok(Some(false));
         }
         trusted(&library)?;
-        let digest = digest_of(&library)?;
-        Ok(Some(noted.split(' ').next() == Some(&digest)))
+        let content = read(&library, u64::MAX)?;
+        let intact = noted.split(' ').next() == Some(&digest_of(&content));
+        Ok(Some(intact && is_whole(&content)))
     }
 
     /// When it was used last.
@@ -435,7 +495,7 @@ impl Own {
 }
 
 /// Makes sure that a folder is a cache: marks one that is empty, or holds nothing but what a cache makes.
-fn mark(dir: &Path) -> Result<(), Error> {
+fn mark(dir: &Path, writable: bool) -> Result<(), Error> {
     let marker = dir.join(MARKER);
     let written = match fs::symlink_metadata(&marker) {
         Ok(metadata) if metadata.is_file() && metadata.len() <= MARK.len() as u64 => {
@@ -459,7 +519,10 @@ fn mark(dir: &Path) -> Result<(), Error> {
             return Err(foreign(dir, &name.to_string_lossy()));
         }
     }
-    write(&marker, MARK)
+    match writable {
+        true => write(&marker, MARK),
+        false => Ok(()),
+    }
 }
 
 fn foreign(dir: &Path, name: &str) -> Error {
@@ -477,7 +540,8 @@ fn trusted(path: &Path) -> Result<(), Error> {
         path: path.to_owned(),
         problem,
     };
-    if metadata.uid() != user {
+    // The system's administrator could do anything anyway.
+    if metadata.uid() != user && metadata.uid() != 0 {
         return Err(wrong(format!(
             "belongs to user {}: expected {user}, who runs this",
             metadata.uid()
@@ -490,6 +554,22 @@ fn trusted(path: &Path) -> Result<(), Error> {
         )));
     }
     Ok(())
+}
+
+/// Whether an object of 64 bits has all bytes that its header speaks of: a library that was cut would end the process
+/// where it is used. Other files have no length to keep.
+fn is_whole(content: &[u8]) -> bool {
+    const MAGIC: &[u8] = b"\x7fELF\x02";
+    if !content.starts_with(MAGIC) {
+        return true;
+    }
+    let bytes = |at: usize| content.get(at..)?.first_chunk::<8>().copied();
+    let word = |at| bytes(at).map(u64::from_le_bytes);
+    let half = |at| bytes(at).map(|[low, high, ..]| u64::from(u16::from_le_bytes([low, high])));
+    // The table of sections stands at the end: its place, and the size and number of its entries.
+    let end = || word(0x28)?.checked_add(half(0x3a)? * half(0x3c)?);
+    let whole = end().is_some_and(|end| end <= content.len() as u64);
+    whole || cfg!(target_endian = "big")
 }
 
 fn free_mb(dir: &Path) -> Result<u64, Error> {
@@ -657,6 +737,30 @@ mod tests {
             assert_eq!(text.expect("readable"), "code");
             assert_eq!(seen.into_inner(), 1);
         }
+    }
+
+    #[test]
+    fn x5_library_that_was_cut_is_built_anew_whatever_its_digest() {
+        let (_dir, store) = store(ROOMY);
+        let own = std::env::current_exe().expect("a program");
+        let build = |part: &Path| {
+            let library = part.join(LIBRARY);
+            fs::copy(&own, &library)
+                .map(drop)
+                .map_err(Error::io(&library))
+        };
+        let held = store.get(&item("node", &key("a")), &quiet, build);
+        let library = held.expect("built").library().to_owned();
+        let bytes = fs::read(&library).expect("readable");
+        fs::write(&library, &bytes[..bytes.len() / 2]).expect("cut");
+        let half = digest_of(&bytes[..bytes.len() / 2]);
+        write(&library.with_added_extension(DIGEST), &half).expect("written");
+        let again = store.get(&item("node", &key("a")), &quiet, build);
+        let library = again.expect("built anew").library().to_owned();
+        assert_eq!(
+            fs::metadata(library).expect("there").len(),
+            bytes.len() as u64
+        );
     }
 
     #[test]

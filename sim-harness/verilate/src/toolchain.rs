@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 use std::env;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::digest::SOURCE_BYTES;
 use crate::root::{OWN_VERILATOR, Places, relative};
 use crate::{Error, MINIMUM, Version};
 
@@ -130,8 +130,13 @@ fn ask_root(program: &OsString) -> Result<PathBuf, Error> {
 /// Reads the version from the runtime's own header: `--version` names none in some builds, and the
 /// generated code is compiled against the header.
 fn read_version(root: &Path) -> Result<Version, Error> {
-    let header = root.join("include/verilated_config.h");
-    let text = fs::read_to_string(&header).map_err(Error::io(&header))?;
+    const HEADER: &str = "include/verilated_config.h";
+    let header = root.join(HEADER);
+    let text = gyre_files::read_text(&header, SOURCE_BYTES).map_err(|source| Error::NoRoot {
+        root: root.to_owned(),
+        header: HEADER,
+        source,
+    })?;
     parse_version(&text).ok_or(Error::UnreadableVersion { header })
 }
 
@@ -150,6 +155,8 @@ fn parse_version(header: &str) -> Option<Version> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn header(version: &str) -> String {
@@ -228,6 +235,7 @@ mod tests {
         assert!(error.to_string().contains("/no/such/verilator"), "{error}");
         let error =
             find(None, Some("/no/such/root".into()), &Places::checkout("/")).expect_err("no root");
+        assert!(error.refuses_environment());
         assert!(error.to_string().contains("/no/such/root"), "{error}");
     }
 }
