@@ -283,7 +283,7 @@ pub fn run(args: &BenchArgs, command: &CommandLine) -> Result<Outcome, RunError>
     }
     if let Some(file) = plot {
         // Refused now, not after the measurement.
-        std::fs::write(file, "").map_err(|error| {
+        gyre_files::check(file).map_err(|error| {
             UsageError::Combination(format!("--plot {}: {error}", file.display()))
         })?;
     }
@@ -329,7 +329,7 @@ pub fn run(args: &BenchArgs, command: &CommandLine) -> Result<Outcome, RunError>
             word("pattern"),
             word("routing")
         );
-        self::plot::accepted_load(file, &title, curve).map_err(UsageError::Combination)?;
+        self::plot::accepted_load(file, &title, curve).map_err(RunError::Output)?;
     }
     Ok(Outcome {
         bench: bench.name.into(),

@@ -67,6 +67,13 @@ pub fn main() -> ExitCode {
         program: "gyre".into(),
         arguments: std::env::args_os().skip(1).collect(),
     };
+    // The guardian of a job outlives what it guards.
+    if !matches!(cli.command, Command::GuardJob(_))
+        && let Err(error) = gyre_files::end_by_signals()
+    {
+        complain(format_args!("signals: {error}"));
+        return ExitCode::from(1);
+    }
     match cli.command {
         Command::Run(args) => show(run::run(&args, &command), |outcome| {
             (outcome.text(args.workload.json), outcome.passed)
@@ -117,7 +124,11 @@ fn show<T>(
         }
         Err(error) => {
             let error = error.into();
-            complain(format_args!("{error}"));
+            match &error {
+                // Coloured on a terminal; what it shows of the program is plain.
+                CommandError::Program(report) => eprintln!("gyre: {report:?}"),
+                error => complain(format_args!("{error}")),
+            }
             ExitCode::from(error.status())
         }
     }

@@ -19,8 +19,9 @@ pub(super) fn accepted_load(file: &Path, title: &str, curve: &[Value]) -> Result
     let most = |axis: fn(&(f64, f64)) -> f64| points.iter().map(axis).fold(0.0, f64::max) * 1.05;
     let (offered, accepted) = (most(|point| point.0), most(|point| point.1));
 
-    let area = SVGBackend::new(file, (800, 500)).into_drawing_area();
-    let draw = || -> Result<(), Box<dyn std::error::Error + '_>> {
+    let mut picture = String::new();
+    let mut draw = || -> Result<(), Box<dyn std::error::Error>> {
+        let area = SVGBackend::with_string(&mut picture, (800, 500)).into_drawing_area();
         area.fill(&WHITE)?;
         let mut chart = ChartBuilder::on(&area)
             .caption(title, ("sans-serif", 20))
@@ -45,5 +46,7 @@ pub(super) fn accepted_load(file: &Path, title: &str, curve: &[Value]) -> Result
         area.present()?;
         Ok(())
     };
-    draw().map_err(|error| format!("{}: {error}", file.display()))
+    let refused = |error: &dyn std::fmt::Display| format!("--plot {}: {error}", file.display());
+    draw().map_err(|error| refused(&error))?;
+    gyre_files::write(file, picture.as_bytes()).map_err(|error| refused(&error))
 }

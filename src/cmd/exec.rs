@@ -11,7 +11,6 @@ mod shared;
 
 use std::cell::{Cell, RefCell};
 use std::env;
-use std::fs;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::{ChildStdin, Command, ExitCode, Stdio};
@@ -130,8 +129,8 @@ pub fn main(args: &ExecArgs, command: &CommandLine) -> ExitCode {
     let result = run(args, command).and_then(|outcome| {
         if let Some(path) = &args.json {
             let text = outcome.text(true).map_err(io::Error::from);
-            let written = text.and_then(|text| fs::write(path, text));
-            written.map_err(|error| unwritable(path, &error))?;
+            let written = text.and_then(|text| gyre_files::write(path, text.as_bytes()));
+            written.map_err(|error| RunError::Output(unwritable(path, &error)))?;
         }
         Ok(outcome)
     });
@@ -151,8 +150,8 @@ pub fn main(args: &ExecArgs, command: &CommandLine) -> ExitCode {
     }
 }
 
-fn unwritable(path: &std::path::Path, error: &io::Error) -> UsageError {
-    UsageError::Combination(format!("--json {}: {error}", path.display()))
+fn unwritable(path: &std::path::Path, error: &io::Error) -> String {
+    format!("--json {}: {error}", path.display())
 }
 
 /// Result of a run of a program.
@@ -185,7 +184,8 @@ fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
     waves::check(options, &spec)?;
     waves::check_scopes(options, &spec)?;
     if let Some(path) = &args.json {
-        fs::write(path, "").map_err(|error| unwritable(path, &error))?;
+        gyre_files::check(path)
+            .map_err(|error| UsageError::Combination(unwritable(path, &error)))?;
     }
     let stuck = STUCK_PS / spec.config.cycle_ps;
     spec.config.watchdog = spec.config.watchdog.max(stuck);
@@ -374,7 +374,7 @@ fn describe(
         // Picoseconds of a cycle.
         clock_mhz: (1_000_000 / spec.config.cpu_ps) as u32,
         operation_ps: Op::ALL
-            .map(|op| spec.costs.instructions(op) * spec.config.cpu_ps)
+            .map(|op| (spec.costs.instructions(op)).saturating_mul(spec.config.cpu_ps))
             .to_vec(),
         compute_ps,
         recorded: spec.config.recorder.is_some(),

@@ -2,8 +2,11 @@
 //! Files, settings and folders that nobody should name: refused by name, and nothing lost (X-5).
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use crate::{error_of, root};
 
@@ -50,4 +53,338 @@ fn x5_cache_with_other_content_is_refused_and_nothing_of_it_lost() {
     }
     let found = fs::read_dir(dir.path()).expect("a folder").count();
     assert_eq!(found, 4, "nothing is added");
+}
+
+/// A folder of a test with these files.
+fn folder_with(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    for (name, text) in files {
+        fs::write(dir.path().join(name), text).expect("file");
+    }
+    dir
+}
+
+const EMPTY: &str = "num_ranks 1\nrank 0 {\n}\n";
+const PING: &str = "num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\nrecv 8b from 0\n}\n";
+
+fn pipe(path: &Path) {
+    let made = Command::new("mkfifo").arg(path).status();
+    assert!(made.expect("a program of the system").success());
+}
+
+#[test]
+fn x5_numbers_beyond_every_machine_are_refused() {
+    let costs: Vec<String> = gyre_driver::Op::ALL
+        .iter()
+        .map(|op| format!("{} = 4294967295\n", op.key()))
+        .collect();
+    let machine = format!("[machine]\ncpu_ps = 1000000\n[costs]\n{}", costs.concat());
+    let dir = folder_with(&[
+        ("costs.toml", &machine),
+        (
+            "why.goal",
+            "num_ranks 2\nrank 0 {\na: calc 9223372036854000\nc: send 8b to 1\nc requires a\n}\n\
+             rank 1 {\nrecv 8b from 0\n}\n",
+        ),
+    ]);
+    let gyre = |arguments: &[&str]| gyre_in(dir.path(), arguments);
+    let many = ["exec", "-n", "1000000007", "--", "true"];
+    ends_with(
+        &mut gyre(&many),
+        2,
+        &["no 3-D shape has exactly 1000000007 nodes"],
+    );
+    let alone = [
+        "bench",
+        "sim-speed",
+        "--shape",
+        "2x2x1",
+        "--set",
+        "active=1",
+    ];
+    ends_with(
+        &mut gyre(&alone),
+        2,
+        &["--set active: expected 2 to 4, found `1`"],
+    );
+    // A time that is charged beyond the end of all time ends the run there.
+    let costs = ["run", "lulesh", "--machine", "costs.toml"];
+    let output = gyre(&costs).output().expect("started");
+    let text = error_of(&output);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{text}");
+    assert!(!text.contains("panicked"), "{text}");
+    let output = gyre(&["why", "why.goal", "--prove"])
+        .output()
+        .expect("started");
+    let text = error_of(&output);
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{text}");
+    assert!(!text.contains("panicked"), "{text}");
+}
+
+#[test]
+fn x5_inputs_that_are_pipes_devices_or_too_large_are_refused_by_name() {
+    let dir = folder_with(&[("empty.goal", EMPTY)]);
+    pipe(&dir.path().join("pipe"));
+    pipe(&dir.path().join("pipe.toml"));
+    let huge = fs::File::create(dir.path().join("huge")).expect("file");
+    huge.set_len(1 << 42).expect("sparse");
+    let refused = |arguments: &[&str], words: &[&str]| {
+        ends_with(&mut gyre_in(dir.path(), arguments), 2, words);
+    };
+    refused(
+        &["run", "pipe"],
+        &["pipe: ", "is a pipe: expected a regular file"],
+    );
+    refused(&["run", "/dev/zero"], &["/dev/zero: ", "is a device"]);
+    refused(
+        &["run", "huge"],
+        &["huge: ", "has more than 4294967295 bytes"],
+    );
+    let machine = ["run", "empty.goal", "--machine"];
+    refused(
+        &[&machine[..], &["pipe.toml"]].concat(),
+        &["pipe.toml: is a pipe"],
+    );
+    refused(
+        &[&machine[..], &["/dev/zero"]].concat(),
+        &["/dev/zero: is a device"],
+    );
+    refused(
+        &[&machine[..], &["huge"]].concat(),
+        &["huge: has more than 16777216 bytes"],
+    );
+    refused(&["fuzz", "--repeat", "pipe"], &["pipe: is a pipe"]);
+}
+
+#[test]
+fn x5_outputs_that_are_no_files_are_refused_before_the_run() {
+    let dir = folder_with(&[("ping.goal", PING)]);
+    for name in ["pipe.vcd", "pipe.html", "pipe.json", "pipe.svg"] {
+        pipe(&dir.path().join(name));
+    }
+    let refused = |arguments: &[&str], option: &str| {
+        let words = [
+            option,
+            "is a pipe: expected a regular file, standard output or /dev/null",
+        ];
+        ends_with(&mut gyre_in(dir.path(), arguments), 2, &words);
+    };
+    refused(&["run", "ping.goal", "--trace", "pipe.vcd"], "--trace");
+    refused(
+        &["run", "ping.goal", "--trace-on-failure", "pipe.vcd"],
+        "--trace-on-failure",
+    );
+    refused(
+        &["run", "ping.goal", "--timeline", "pipe.html"],
+        "--timeline",
+    );
+    refused(&["exec", "--json", "pipe.json", "--", "true"], "--json");
+    let sweep = [
+        "bench",
+        "traffic",
+        "--set",
+        "load=sweep",
+        "--plot",
+        "pipe.svg",
+    ];
+    refused(&sweep, "--plot");
+}
+
+#[test]
+fn x5_neighbours_of_outputs_keep_every_byte() {
+    let names = [
+        "x.fst.vcd",
+        "x.vcd.part",
+        "x.scopes",
+        "x.part",
+        "x.fst.part",
+        "x.html.part",
+        "x.gtkw~",
+        ".x.swp",
+        "x.vcd.gtkw",
+        "x",
+    ];
+    let files: Vec<(&str, &str)> = names.iter().map(|&name| (name, name)).collect();
+    let dir = folder_with(&files);
+    fs::write(dir.path().join("ping.goal"), PING).expect("file");
+    for output in ["x.fst", "x.vcd"] {
+        let run = [
+            "run",
+            "ping.goal",
+            "--trace",
+            output,
+            "--trace-scope",
+            "node0.gyre_node",
+        ];
+        ends_with(&mut gyre_in(dir.path(), &run), 0, &[]);
+    }
+    let run = ["run", "ping.goal", "--timeline", "x.html"];
+    ends_with(&mut gyre_in(dir.path(), &run), 0, &[]);
+    for name in names {
+        assert_eq!(
+            fs::read_to_string(dir.path().join(name)).expect("not lost"),
+            name
+        );
+    }
+    let found = fs::read_dir(dir.path()).expect("a folder").count();
+    // The program, two waveforms, their view, and a page.
+    assert_eq!(found, names.len() + 5);
+}
+
+#[test]
+fn x5_full_disk_and_limit_of_file_size_end_with_the_files_name() {
+    let dir = folder_with(&[("ping.goal", PING)]);
+    let limited = |arguments: &str, words: &[&str]| {
+        let gyre = env!("CARGO_BIN_EXE_gyre");
+        let mut command = Command::new("sh");
+        let script = format!("ulimit -f 8; exec {gyre} {arguments}");
+        command.current_dir(dir.path()).args(["-c", &script]);
+        ends_with(&mut command, 1, words);
+    };
+    limited(
+        "run ping.goal --trace x.vcd --trace-window 0:100000",
+        &["x.vcd", "File too large"],
+    );
+    limited(
+        "run ping.goal --trace x.fst --trace-window 0:100000",
+        &["x.fst", "File too large"],
+    );
+    limited(
+        "run ping.goal --timeline x.html",
+        &["--timeline x.html: File too large"],
+    );
+    let left = fs::read_dir(dir.path()).expect("a folder").count();
+    assert_eq!(left, 1, "nothing half written is left");
+}
+
+#[test]
+fn x5_traces_with_long_tags_run_and_say_what_was_cut() {
+    let text = "num_ranks 2\nrank 0 {\nl1: send 64b to 1 tag 4010007104 cpu 1 nic 0\n\
+                l2: send 64b to 1 tag 5010007104 cpu 1 nic 0\n}\nrank 1 {\n\
+                l1: recv 64b from 0 tag 4010007104 cpu 1 nic 0\nl2: recv 64b from 0 tag 5010007104 cpu 1 nic 0\n}\n";
+    let dir = folder_with(&[("tags.goal", text)]);
+    let words = ["tags.goal:4: `tag` of more than 32 bits, 2 in all"];
+    let mut command = gyre_in(dir.path(), &["run", "tags.goal", "--json"]);
+    let output = ends_with(&mut command, 0, &words);
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(result["metrics"]["messages"], 2);
+    assert_eq!(result["metrics"]["verified"], true);
+}
+
+#[test]
+fn x5_watchdog_counts_messages_that_software_receives() {
+    // Each search of a match is long, and the ring of the receiver stays full.
+    let n = 3000;
+    let sends: String = (0..n)
+        .map(|i| format!("send 8192b to 1 tag {i}\n"))
+        .collect();
+    let receives: String = (0..n)
+        .rev()
+        .map(|i| format!("recv 8192b from 0 tag {i}\n"))
+        .collect();
+    let text = format!("num_ranks 2\nrank 0 {{\n{sends}}}\nrank 1 {{\n{receives}}}\n");
+    let dir = folder_with(&[("reverse.goal", &text)]);
+    let run = ["run", "reverse.goal", "--shape", "2x1x1", "--json"];
+    let output = ends_with(&mut gyre_in(dir.path(), &run), 0, &[]);
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(result["metrics"]["messages"], n);
+}
+
+#[test]
+fn x5_memory_that_is_not_there_is_asked_for_before_the_run() {
+    let message = |to: &str| format!("{to}\n").repeat(8);
+    let (sends, receives) = (
+        message("send 2147483648b to 1"),
+        message("recv 2147483648b from 0"),
+    );
+    let text = format!("num_ranks 2\nrank 0 {{\n{sends}}}\nrank 1 {{\n{receives}}}\n");
+    let dir = folder_with(&[("huge.goal", &text)]);
+    let gyre = env!("CARGO_BIN_EXE_gyre");
+    let mut command = Command::new("sh");
+    let script = format!("ulimit -v 4194304; exec {gyre} run huge.goal");
+    command.current_dir(dir.path()).args(["-c", &script]);
+    let words =
+        ["huge.goal: its messages need about 34816 MiB of memory at once: expected at most"];
+    ends_with(&mut command, 2, &words);
+}
+
+#[test]
+fn x5_wrong_fields_of_machine_files_name_their_line_and_range() {
+    let dir = folder_with(&[
+        ("ping.goal", PING),
+        (
+            "memory.toml",
+            "# a machine\n[machine]\nlink_latency = 4\n[machine.memory]\n\nread_latency = 1\n",
+        ),
+        ("noise.toml", "[machine]\nnoise = 4294967296\n"),
+    ]);
+    let refused = |machine: &str, words: &[&str]| {
+        let run = ["run", "ping.goal", "--machine", machine];
+        ends_with(&mut gyre_in(dir.path(), &run), 2, words);
+    };
+    refused(
+        "memory.toml",
+        &["memory.toml: 6: machine.memory.read_latency = 1: expected 2 to 100000"],
+    );
+    refused(
+        "noise.toml",
+        &["line 2", "a whole number from 0 to 4294967295"],
+    );
+}
+
+#[test]
+fn x5_control_characters_of_names_and_files_do_not_reach_the_terminal() {
+    let dir = folder_with(&[("a\u{1b}[2Jb.goal", "num_ranks \u{1b}[31m\n")]);
+    for arguments in [
+        &["run", "a\u{1b}[2Jb.goal"] as &[&str],
+        &["run", "no\u{1b}[2J.goal"],
+        &["run", "lulesh", "--machine", "no\u{1b}[2J.toml"],
+        &["bench", "no\u{1b}[2J"],
+    ] {
+        let output = ends_with(&mut gyre_in(dir.path(), arguments), 2, &[]);
+        let text = error_of(&output);
+        let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
+        assert!(!text.contains(steers), "{arguments:?}: {text:?}");
+    }
+}
+
+#[test]
+fn x5_interrupt_leaves_no_half_waveform_and_says_which() {
+    let dir = folder_with(&[]);
+    let run = [
+        "run",
+        "lulesh27",
+        "--trace",
+        "x.fst",
+        "--trace-window",
+        "0:600000",
+    ];
+    let child = gyre_in(dir.path(), &run)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let names = || {
+        let found = fs::read_dir(dir.path()).expect("a folder").flatten();
+        let names = found.map(|entry| entry.metadata().map_or(0, |found| found.len()));
+        names.collect::<Vec<u64>>()
+    };
+    for _ in 0..3000 {
+        if names().iter().any(|&bytes| bytes > 0) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(killed.expect("a program of the system").success());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.signal(), Some(2));
+    let text = error_of(&output);
+    assert!(
+        text.contains("interrupted: ") && text.contains("x.fst is not written"),
+        "{text}"
+    );
+    assert!(names().is_empty(), "{:?}", names());
 }

@@ -7,11 +7,12 @@ use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use gyre_files::Scratch;
 use gyre_sim::{
     Machine, MachineConfig, ModelKind, Recorder, RouterMachine, SimError, TraceConfig, Traffic,
 };
 
-use crate::first_view::{Raw, Subject, Written, raw_path};
+use crate::first_view::{Raw, Subject, Written};
 
 /// A waveform of one of the machines that a command makes.
 #[derive(Debug, Clone)]
@@ -45,6 +46,8 @@ struct Shown {
     /// Recorder of its events, their place there, and the result of its waveform.
     recorder: Recorder,
     place: usize,
+    /// What the models write.
+    file: Scratch,
     raw: Result<bool, SimError>,
 }
 
@@ -69,9 +72,13 @@ impl Machines {
         let Some(wave) = wave else {
             return Ok((number, config.clone(), None));
         };
-        let path = raw_path(&wave.config);
+        let output = &wave.config.path;
+        let file = Scratch::beside(output, ".vcd").map_err(|source| SimError::Io {
+            path: output.clone(),
+            source,
+        })?;
         let trace = TraceConfig {
-            path,
+            path: file.path().to_owned(),
             ..wave.config.clone()
         };
         let mut config = traced(config, &trace)?;
@@ -81,6 +88,7 @@ impl Machines {
             dims: config.dims.len(),
             recorder,
             place: 0,
+            file,
             raw: Ok(false),
         });
         Ok((number, config, Some(trace)))
@@ -145,6 +153,7 @@ impl Shown {
         let recording = self.recorder.copy(self.place);
         let raw = Raw {
             config: &wave.config,
+            file: self.file.path(),
             subject,
             dims: self.dims,
             shown: &self.nodes,

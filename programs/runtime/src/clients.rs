@@ -2,7 +2,6 @@
 //! Configuration files of clients, as a program of tasks is given one on the command line (EP-5).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use gyre_layout::Coord;
 use gyre_layout::registers::group_page::{INJ_COUNT, REC_COUNT, SLOT_COUNT};
 
 use crate::bring_up::OWNER;
-use crate::options::UsageError;
+use crate::options::{CONFIGURATION_BYTES, UsageError};
 
 /// Resources of a node, as software reads them from the node. FIFOs, slots and groups alone say how
 /// many clients there is room for.
@@ -56,7 +55,8 @@ impl ClientFile {
             path: path.clone(),
             reason,
         };
-        let text = fs::read_to_string(&path).map_err(|error| refuse(error.to_string()))?;
+        let text = gyre_files::read_text(Path::new(&path), CONFIGURATION_BYTES);
+        let text = text.map_err(|error| refuse(error.to_string()))?;
         Self::parse(path, &text, application)
     }
 

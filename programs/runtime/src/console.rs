@@ -1,12 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Standard output and standard error of a command.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+/// A text without the characters that steer a terminal, each of which is shown as it is written in Rust.
+#[must_use]
+pub fn plain(text: &str) -> Cow<'_, str> {
+    let steers = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match steers(c) {
+            true => shown.extend(c.escape_default()),
+            false => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
 /// Writes `gyre: ` and `what` to standard error. If that fails, the exit status alone tells of the error.
 pub fn complain(what: std::fmt::Arguments<'_>) {
-    let _ = writeln!(io::stderr().lock(), "gyre: {what}");
+    let _ = writeln!(io::stderr().lock(), "gyre: {}", plain(&what.to_string()));
 }
 
 /// Writes `text` to standard output and returns `status`. A reader that has gone is no error; any other failure to
@@ -14,7 +32,7 @@ pub fn complain(what: std::fmt::Arguments<'_>) {
 pub fn print(text: &str, status: ExitCode) -> ExitCode {
     let mut output = io::stdout().lock();
     match output
-        .write_all(text.as_bytes())
+        .write_all(plain(text).as_bytes())
         .and_then(|()| output.flush())
     {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -22,5 +40,19 @@ pub fn print(text: &str, status: ExitCode) -> ExitCode {
             ExitCode::from(1)
         }
         _ => status,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn x5_control_characters_are_shown_not_sent() {
+        assert_eq!(plain("a\tb\nc \u{e9}"), "a\tb\nc \u{e9}");
+        assert_eq!(
+            plain("a\u{1b}[2Jb\r\u{7}\u{9b}"),
+            "a\\u{1b}[2Jb\\r\\u{7}\\u{9b}"
+        );
     }
 }

@@ -6,8 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IntoInnerError, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -15,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gyre_collectives::{Algorithm, Collective};
 use gyre_driver::control_message;
+use gyre_files::Output;
 use gyre_layout::{ErrorReason, Kind};
 use gyre_timeline::{
     CollectiveStep, Context, Event, FenceStep, Lane, Messages, Note, Packets, Recording, Role, What,
@@ -85,20 +85,12 @@ impl LogOption {
         })
     }
 
-    /// Creates the file, empty.
-    ///
-    /// # Errors
-    /// A file that cannot be created.
-    pub fn create(&self) -> io::Result<()> {
-        File::create(&self.path).map(drop)
-    }
-
     /// Writes the lines of the machines of a run. Returns a summary for people.
     ///
     /// # Errors
     /// A file that cannot be written.
     pub fn write(&self, recordings: &[Recording]) -> io::Result<String> {
-        let file = File::create(&self.path)?;
+        let file = gyre_files::create(&self.path)?;
         let lines = Lines(Arc::new(Mutex::new(Sink {
             file: BufWriter::new(file),
             count: 0,
@@ -124,19 +116,19 @@ impl LogOption {
                 log(recording, &clock);
             }
         });
-        let mut sink = lines.0.lock();
-        if let Some(error) = sink.failed.take() {
+        let sink = Arc::into_inner(lines.0).expect("the subscriber is gone");
+        let Sink { file, count, failed } = sink.into_inner();
+        if let Some(error) = failed {
             return Err(error);
         }
-        sink.file.flush()?;
-        let count = sink.count;
+        file.into_inner().map_err(IntoInnerError::into_error)?.finish()?;
         Ok(format!("log of {count} lines: {}", self.path.display()))
     }
 }
 
 /// The file of a log.
 struct Sink {
-    file: BufWriter<File>,
+    file: BufWriter<Output>,
     /// Lines written.
     count: u64,
     /// The first error, which `tracing` does not pass on.

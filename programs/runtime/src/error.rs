@@ -23,6 +23,9 @@ pub enum RunError {
     /// A result of the machine is wrong: status 1.
     #[error("{0}")]
     Check(String),
+    /// An output that could not be written after the run: status 1.
+    #[error("{0}")]
+    Output(String),
     /// A run that failed, with its waveform: the status of its error.
     #[error("{}\n{shown}", .source.to_string().trim_end())]
     Shown {
@@ -51,7 +54,7 @@ impl RunError {
         match self {
             Self::Usage(_) | Self::Job(JobError::Placement(_)) => 2,
             Self::Sim(error) | Self::Job(JobError::Machine(error)) => status_of(error),
-            Self::Collectives(_) | Self::Check(_) => 1,
+            Self::Collectives(_) | Self::Check(_) | Self::Output(_) => 1,
             Self::Shown { source, .. } => source.status(),
         }
     }

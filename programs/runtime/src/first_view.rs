@@ -11,11 +11,11 @@ mod signals;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Write as _};
+use std::io::{self, BufReader, BufWriter, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use gyre_files::{Output, Scratch};
 use gyre_sim::{SimError, TraceConfig};
 use gyre_timeline::{Messages, Recording};
 use gyre_wave::{Line, Radix, Row, SaveFile, Signal, WithRows};
@@ -69,6 +69,8 @@ impl Written {
 pub(crate) struct Raw<'a> {
     /// The requested waveform.
     pub(crate) config: &'a TraceConfig,
+    /// The file that the models have written.
+    pub(crate) file: &'a Path,
     /// Subject of the view.
     pub(crate) subject: Subject,
     /// Dimensions of the machine.
@@ -77,14 +79,6 @@ pub(crate) struct Raw<'a> {
     pub(crate) shown: &'a BTreeSet<usize>,
     /// The run's events.
     pub(crate) recording: Option<&'a Recording>,
-}
-
-/// Where models write `config`: its file, or one beside it that becomes that.
-pub(crate) fn raw_path(config: &TraceConfig) -> PathBuf {
-    match is_fst(&config.path) {
-        true => config.path.with_extension("fst.vcd"),
-        false => config.path.clone(),
-    }
 }
 
 fn is_fst(path: &Path) -> bool {
@@ -97,7 +91,7 @@ impl Raw<'_> {
         let path = &self.config.path;
         let cycle_ps = self.recording.map_or(1, |recording| recording.cycle_ps);
         let window = &self.config.window;
-        let span_ps = window.start * cycle_ps..window.end.saturating_mul(cycle_ps);
+        let span_ps = window.start.saturating_mul(cycle_ps)..window.end.saturating_mul(cycle_ps);
         let followed = self.recording.and_then(|recording| {
             let messages = Messages::of(recording);
             follow::follow(recording, &messages, self.subject, self.shown, &span_ps)
@@ -108,26 +102,24 @@ impl Raw<'_> {
         let mut wanted = groups.names();
         wanted.insert(CYCLE.to_owned());
 
-        let raw = raw_path(self.config);
         let io = |path: &Path| {
             let path = path.to_owned();
             move |source| SimError::Io { path, source }
         };
-        let reader = BufReader::new(File::open(&raw).map_err(io(&raw))?);
+        let reader = BufReader::new(gyre_files::open(self.file).map_err(io(path))?);
         let mut reader = WithRows::new(reader, rows.clone(), wanted);
         if is_fst(path) {
-            gyre_wave::vcd_to_fst(&mut reader, path).map_err(|error| SimError::Trace {
+            let made = Scratch::beside(path, ".fst").map_err(io(path))?;
+            gyre_wave::vcd_to_fst(&mut reader, made.path()).map_err(|error| SimError::Trace {
                 path: path.clone(),
                 message: error.to_string(),
             })?;
-            fs::remove_file(&raw).map_err(io(&raw))?;
+            made.put().map_err(io(path))?;
         } else {
-            let part = path.with_extension("vcd.part");
-            let file = File::create(&part).map_err(io(&part))?;
-            let mut writer = BufWriter::new(file);
-            io::copy(&mut reader, &mut writer).map_err(io(&part))?;
-            writer.flush().map_err(io(&part))?;
-            fs::rename(&part, path).map_err(io(path))?;
+            let mut writer = BufWriter::new(gyre_files::create(path).map_err(io(path))?);
+            io::copy(&mut reader, &mut writer).map_err(io(path))?;
+            let output = writer.into_inner().map_err(|error| error.into_error());
+            output.and_then(Output::finish).map_err(io(path))?;
         }
 
         let declared = reader.declared();
@@ -167,7 +159,7 @@ impl Raw<'_> {
         };
         let kept = is_somebodys(&view);
         if !kept {
-            fs::write(&view, file.text()).map_err(io(&view))?;
+            gyre_files::write(&view, file.text().as_bytes()).map_err(io(&view))?;
         }
         Ok(Written {
             path: path.clone(),
@@ -228,8 +220,9 @@ fn row(followed: &Followed) -> Row {
 
 /// Whether a save file is there that is not of an earlier run.
 fn is_somebodys(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else {
-        return false;
+    let Ok(file) = gyre_files::open(path) else {
+        // What is no regular file is not of a run.
+        return path.exists();
     };
     let mut begin = Vec::new();
     file.take(256).read_to_end(&mut begin).is_ok() && !begin.is_empty() && !SaveFile::is_own(&begin)

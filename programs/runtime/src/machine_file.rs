@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine that a command runs on: the reference machine, a machine file, and options over it.
 
-use std::fs;
 use std::path::Path;
 
 use gyre_affinity::Processor;
@@ -15,7 +14,9 @@ use serde_json::{Map, Value, json};
 
 use crate::attempt::{Machines, Observed, Wave};
 use crate::clients::ClientFile;
-use crate::options::{MachineOptions, UsageError, parse_mesh, parse_shape, rtl_tree, shape_text};
+use crate::options::{
+    CONFIGURATION_BYTES, MachineOptions, UsageError, parse_mesh, parse_shape, rtl_tree, shape_text,
+};
 use crate::outcome::object;
 use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
 
@@ -263,7 +264,8 @@ fn read(path: &Path) -> Result<(MachineFile, bool), UsageError> {
         path: path.display().to_string(),
         reason,
     };
-    let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let text = gyre_files::read_text(path, CONFIGURATION_BYTES);
+    let text = text.map_err(|error| wrong(error.to_string()))?;
     let file: MachineFile =
         toml::from_str(&text).map_err(|error| wrong(in_words(&error.to_string())))?;
     let has_shape = text.parse::<toml::Table>().is_ok_and(|table| {
@@ -276,13 +278,33 @@ fn read(path: &Path) -> Result<(MachineFile, bool), UsageError> {
         // The shape comes from elsewhere and is checked there: as many dimensions as there can be.
         checked.dims = vec![1; MAX_DIM];
     }
+    let refused = |text: &str, table: &str, field: &str, error: &dyn std::fmt::Display| {
+        let line = line_of(text, table, field).map_or(String::new(), |line| format!("{line}: "));
+        UsageError::MachineFile {
+            path: path.display().to_string(),
+            reason: format!("{line}{table}.{error}"),
+        }
+    };
     checked
         .validate()
-        .map_err(|error| wrong(format!("machine.{error}")))?;
+        .map_err(|error| refused(&text, "machine", &error.field, &error))?;
     file.processor
         .validate()
-        .map_err(|error| wrong(format!("processor.{error}")))?;
+        .map_err(|error| refused(&text, "processor", error.field, &error))?;
     Ok((file, has_shape))
+}
+
+/// Line of a field such as `memory.read_latency` or `dims[1]` of a table, from 1; none where the text does not give it.
+fn line_of(text: &str, table: &str, field: &str) -> Option<usize> {
+    let document = toml::de::DeTable::parse(text).ok()?;
+    let names = field
+        .split('.')
+        .map(|name| name.split('[').next().unwrap_or(name));
+    let mut place = document.get_ref().get(table)?;
+    for name in names {
+        place = place.get_ref().as_table()?.get(name)?;
+    }
+    Some(text.get(..place.span().start)?.matches('\n').count() + 1)
 }
 
 /// The reader's error with the expected type in the words of a machine file.
@@ -290,10 +312,10 @@ fn in_words(error: &str) -> String {
     const WORDS: [(&str, &str); 9] = [
         ("u8", "a whole number from 0 to 255"),
         ("u16", "a whole number from 0 to 65535"),
-        ("u32", "a whole number, 0 or more"),
+        ("u32", "a whole number from 0 to 4294967295"),
         ("u64", "a whole number, 0 or more"),
         ("usize", "a whole number, 0 or more"),
-        ("a nonzero u32", "a whole number, 1 or more"),
+        ("a nonzero u32", "a whole number from 1 to 4294967295"),
         ("a boolean", "true or false"),
         ("a sequence", "a list"),
         ("struct ", "a table"),

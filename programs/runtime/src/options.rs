@@ -13,6 +13,9 @@ use crate::driver_log::LogOption;
 /// Cycles of a waveform on failure unless told otherwise.
 pub const FAILURE_CYCLES: u64 = 2000;
 
+/// Bytes of a configuration file, at most.
+pub const CONFIGURATION_BYTES: u64 = 16 << 20;
+
 /// A wrong option, setting or machine file; ends the command with status 2.
 #[derive(Debug, Error)]
 pub enum UsageError {
@@ -257,12 +260,14 @@ pub fn parse_window(text: &str) -> Result<(u64, u64), UsageError> {
 /// The near-cubic shape in three dimensions with exactly `nodes` nodes: sizes as equal as they can be,
 /// largest first.
 pub fn cubic_shape(nodes: usize) -> Result<Vec<u16>, UsageError> {
+    const MOST: usize = 64;
     let mut best: Option<[usize; 3]> = None;
-    for c in (1..=nodes).filter(|c| nodes.is_multiple_of(*c) && c * c * c <= nodes) {
+    // No size is larger than the first.
+    for c in (1..=MOST.min(nodes)).filter(|c| nodes.is_multiple_of(*c)) {
         let rest = nodes / c;
-        for b in (c..=rest).filter(|b| rest.is_multiple_of(*b) && b * b <= rest) {
+        for b in (c..=MOST.min(rest)).filter(|b| rest.is_multiple_of(*b)) {
             let a = rest / b;
-            if a <= 64 && best.is_none_or(|[x, _, _]| a <= x) {
+            if b <= a && a <= MOST && best.is_none_or(|[x, _, _]| a <= x) {
                 best = Some([a, b, c]);
             }
         }
@@ -295,7 +300,9 @@ mod tests {
         assert_eq!(cubic_shape(16).unwrap(), [4, 2, 2]);
         assert_eq!(cubic_shape(4).unwrap(), [2, 2, 1]);
         assert_eq!(cubic_shape(1).unwrap(), [1, 1, 1]);
-        assert!(cubic_shape(67).is_err());
+        for nodes in [0, 67, 1_000_000_007, usize::MAX, 1 << 62] {
+            assert!(cubic_shape(nodes).is_err(), "{nodes}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use crate::clients::ClientFile;
-use crate::console::print;
+use crate::console::{complain, plain, print};
 use crate::error::RunError;
 use crate::launch::{Launch, TASKS_PER_NODE};
 use crate::machine_file::{self, MachineSpec};
@@ -101,9 +101,13 @@ impl Program {
     /// Runs the program with the arguments of the process.
     #[must_use]
     pub fn main(&self) -> ExitCode {
+        if let Err(error) = gyre_files::end_by_signals() {
+            complain(format_args!("signals: {error}"));
+            return ExitCode::from(1);
+        }
         let printed = self.execute(std::env::args_os());
         // Nobody is left to be told that nobody reads the errors.
-        let _ = std::io::stderr().write_all(printed.error.as_bytes());
+        let _ = std::io::stderr().write_all(plain(&printed.error).as_bytes());
         print(&printed.output, ExitCode::from(printed.status))
     }
 

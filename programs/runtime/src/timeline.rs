@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Timelines of runs: pages that a browser shows, and files that Perfetto opens.
 
-use std::io;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use gyre_driver::Op;
@@ -61,8 +61,8 @@ struct Known {
 }
 
 impl Timeline {
-    /// The one that `options` ask for, of the machines that are made of `config` from now on. It is made now, so that it
-    /// is not refused after the run.
+    /// The one that `options` ask for, of the machines that are made of `config` from now on. A file that cannot be
+    /// written is refused now, not after the run.
     ///
     /// # Errors
     /// Another ending than `.html` or `.perfetto-trace`; a file that cannot be written.
@@ -80,7 +80,8 @@ impl Timeline {
             log: options.log.clone(),
         };
         if let Some(log) = &files.log {
-            log.create().map_err(refused("--log", &log.path))?;
+            gyre_files::check(&log.path)
+                .map_err(|error| UsageError::Combination(refused("--log", &log.path, error)))?;
         }
         if files.file.is_some() || files.log.is_some() {
             config.recorder = Some(files.recorder.clone());
@@ -98,7 +99,7 @@ impl Timeline {
         told: Told<'_>,
         figures: &Map<String, Value>,
         wrong: Option<&str>,
-    ) -> Result<Option<String>, UsageError> {
+    ) -> Result<Option<String>, RunError> {
         let failure = wrong.map(|wrong| Failure {
             text: wrong.to_owned(),
             waits: Vec::new(),
@@ -118,12 +119,14 @@ impl Timeline {
         told: Told<'_>,
         figures: Option<&Map<String, Value>>,
         failure: Option<&Failure>,
-    ) -> Result<Option<String>, UsageError> {
+    ) -> Result<Option<String>, RunError> {
         let recordings = self.recorder.take();
         let mut lines = Vec::new();
         if let Some(log) = &self.log {
             let written = log.write(&recordings);
-            lines.push(written.map_err(refused("--log", &log.path))?);
+            lines.push(
+                written.map_err(|error| RunError::Output(refused("--log", &log.path, error)))?,
+            );
         }
         if let Some(file) = &self.file {
             lines.push(file.write(recordings, told, figures, failure)?);
@@ -132,13 +135,13 @@ impl Timeline {
     }
 }
 
-/// Error of an option whose file cannot be written.
-fn refused(option: &str, path: &Path) -> impl FnOnce(io::Error) -> UsageError {
-    move |error| UsageError::Combination(format!("{option} {}: {error}", path.display()))
+/// Text of an error of an option whose file cannot be written.
+fn refused(option: &str, path: &Path, error: impl Display) -> String {
+    format!("{option} {}: {error}", path.display())
 }
 
 impl TimelineFile {
-    /// An empty file, created now so that it is not refused after the run.
+    /// The file, checked now so that it is not refused after the run.
     fn create(path: &Path) -> Result<Self, UsageError> {
         let format = match path.extension().and_then(|ending| ending.to_str()) {
             Some("html") => Format::Page,
@@ -151,12 +154,12 @@ impl TimelineFile {
                 });
             }
         };
-        let file = Self {
+        gyre_files::check(path)
+            .map_err(|error| UsageError::Combination(refused("--timeline", path, error)))?;
+        Ok(Self {
             path: path.to_owned(),
             format,
-        };
-        file.store(b"")?;
-        Ok(file)
+        })
     }
 
     fn write(
@@ -165,7 +168,7 @@ impl TimelineFile {
         told: Told<'_>,
         figures: Option<&Map<String, Value>>,
         failure: Option<&Failure>,
-    ) -> Result<String, UsageError> {
+    ) -> Result<String, RunError> {
         let known: Vec<Known> = recordings.into_iter().map(Known::of).collect();
         match self.format {
             Format::Page => self.store(page(told, (figures, failure), &known)?.as_bytes())?,
@@ -189,8 +192,9 @@ impl TimelineFile {
         })
     }
 
-    fn store(&self, bytes: &[u8]) -> Result<(), UsageError> {
-        std::fs::write(&self.path, bytes).map_err(refused("--timeline", &self.path))
+    fn store(&self, bytes: &[u8]) -> Result<(), RunError> {
+        gyre_files::write(&self.path, bytes)
+            .map_err(|error| RunError::Output(refused("--timeline", &self.path, error)))
     }
 }
 
@@ -223,7 +227,7 @@ fn page(
     told: Told<'_>,
     (figures, failure): (Option<&Map<String, Value>>, Option<&Failure>),
     known: &[Known],
-) -> Result<String, UsageError> {
+) -> Result<String, RunError> {
     let runs: Vec<Run<'_>> = known
         .iter()
         .map(|run| Run {
@@ -243,7 +247,7 @@ fn page(
         failure,
         runs: &runs,
     };
-    gyre_page::html(&page).map_err(|error| UsageError::Combination(format!("--timeline: {error}")))
+    gyre_page::html(&page).map_err(|error| RunError::Output(format!("--timeline: {error}")))
 }
 
 /// Failure of a run: its error, and the waits of threads if the machine stood still.

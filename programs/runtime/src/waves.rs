@@ -7,7 +7,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs;
 use std::ops::Range;
 
 use gyre_sim::{ConfigError, SimError, TraceConfig};
@@ -69,18 +68,7 @@ pub fn check(options: &MachineOptions, spec: &MachineSpec) -> Result<(), UsageEr
         .check(spec.nodes())
         .map_err(|error| wrong(option, error))?;
     let path = &config.path;
-    let existed = path.exists();
-    fs::OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(path)
-        .and_then(|_| {
-            if existed {
-                Ok(())
-            } else {
-                fs::remove_file(path)
-            }
-        })
+    gyre_files::check(path)
         .map_err(|error| UsageError::Combination(format!("--{option} {}: {error}", path.display())))
 }
 
@@ -183,9 +171,10 @@ impl Failure {
             RunError::Collectives(_) | RunError::Check(_) => {
                 spec.machines.last().map(|(_, cycles)| Self::at_end(cycles))
             }
-            RunError::Usage(_) | RunError::Job(JobError::Placement(_)) | RunError::Shown { .. } => {
-                None
-            }
+            RunError::Usage(_)
+            | RunError::Output(_)
+            | RunError::Job(JobError::Placement(_))
+            | RunError::Shown { .. } => None,
         }
     }
 
@@ -268,6 +257,8 @@ impl Failed<'_> {
             }
             _ => String::new(),
         };
+        // A waveform that cannot be written ends the repetition, and says nothing about the run.
+        let ended_by_file = written.is_err();
         let mut lines = match written {
             Ok(Some(written)) => format!(
                 "waveform of cycles {} to {}, nodes {scope}{of_all}: {}",
@@ -278,7 +269,7 @@ impl Failed<'_> {
             Ok(None) => format!("no waveform: {}: nothing was written", path.display()),
             Err(error) => format!("no waveform: {error}"),
         };
-        if error.as_deref() != Some(&self.text) {
+        if !ended_by_file && error.as_deref() != Some(&self.text) {
             let other = error.as_deref().unwrap_or("without an error");
             lines +=
                 &format!("\ndiverged: the repetition for the waveform ended otherwise: {other}");

@@ -40,6 +40,16 @@ fn under_way() -> MutexGuard<'static, UnderWay> {
 }
 
 impl UnderWay {
+    fn output_of(&self, part: &Path) -> PathBuf {
+        let mut named = part;
+        // What is made of a part may be one as well.
+        let of = |named: &Path| self.parts.values().find(|part| part.path == named);
+        while let Some(output) = of(named).and_then(|part| part.output.as_deref()) {
+            named = output;
+        }
+        named.to_owned()
+    }
+
     fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
@@ -89,6 +99,11 @@ impl Drop for Unfinished {
     fn drop(&mut self) {
         under_way().parts.remove(&self.0);
     }
+}
+
+/// The output that the unfinished file `part` is to become; `part` itself if it is none.
+pub fn output_of(part: &Path) -> PathBuf {
+    under_way().output_of(part)
 }
 
 /// Runs a program that builds something to its end, in a group of its own, which a signal to this process ends.
@@ -154,9 +169,11 @@ fn end(signal: i32) -> ! {
     let mut said = Vec::new();
     for part in all.parts.values() {
         remove(&part.path);
-        if let Some(output) = &part.output
-            && !said.contains(&output)
-        {
+        let Some(output) = part.output.as_deref() else {
+            continue;
+        };
+        let output = all.output_of(output);
+        if !said.contains(&output) {
             let mut error = io::stderr().lock();
             let _ = writeln!(
                 error,

@@ -12,7 +12,7 @@ mod interrupt;
 mod output;
 
 pub use input::{open, read, read_text};
-pub use interrupt::{Unfinished, end_by_signals, run};
+pub use interrupt::{Unfinished, end_by_signals, output_of, run};
 pub use output::{Output, Scratch, check, create, write};
 
 use std::fs::FileType;

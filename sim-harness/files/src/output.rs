@@ -147,7 +147,8 @@ impl Write for Output {
 #[derive(Debug)]
 pub struct Scratch {
     path: TempPath,
-    _unfinished: Unfinished,
+    output: PathBuf,
+    unfinished: Unfinished,
 }
 
 impl Scratch {
@@ -170,7 +171,29 @@ impl Scratch {
         let unfinished = Unfinished::file(&file, &path);
         Ok(Self {
             path: file,
-            _unfinished: unfinished,
+            output: path,
+            unfinished,
+        })
+    }
+
+    /// Makes it the output.
+    ///
+    /// # Errors
+    /// As [`create`]; those of the system.
+    pub fn put(self) -> io::Result<()> {
+        let (file, target) = match create(&self.output)?.0 {
+            Kind::Beside(file, target) => (file, target),
+            Kind::Stream(mut out) | Kind::Direct(mut out) => {
+                io::copy(&mut File::open(&self.path)?, &mut out)?;
+                return out.flush();
+            }
+        };
+        // As a new file there would have it.
+        fs::set_permissions(&self.path, file.as_file().metadata()?.permissions())?;
+        let place = self.path;
+        self.unfinished.finish(|| {
+            let put = place.persist(&target.path);
+            put.map_err(|error| error.error)
         })
     }
 
@@ -298,6 +321,10 @@ mod tests {
         }
         let scratch = Scratch::beside(&dir.path().join("x.fst"), ".vcd").expect("made");
         assert!(scratch.path().exists() && scratch.path().extension() == Some("vcd".as_ref()));
+        fs::write(scratch.path(), "new").expect("written");
+        scratch.put().expect("it takes its place");
+        assert_eq!(fs::read(dir.path().join("x.fst")).expect("there"), b"new");
+        let scratch = Scratch::beside(&dir.path().join("x.fst"), ".vcd").expect("made");
         drop(scratch);
         let left = names(dir.path());
         assert_eq!(left, ["x.fst", "x.fst.vcd", "x.scopes", "x.vcd.part"]);

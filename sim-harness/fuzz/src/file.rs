@@ -52,12 +52,15 @@ struct CaseFile {
     stimulus: Vec<Spanned<Stimulus>>,
 }
 
+/// Bytes of a case, at most.
+const CASE_BYTES: u64 = 64 << 20;
+
 /// Reads a case.
 ///
 /// # Errors
 /// [`CaseError`], with file, line, field, value and expected values.
 pub fn read_case(path: &Path) -> Result<Case, CaseError> {
-    let text = fs::read_to_string(path).map_err(|source| CaseError::Io {
+    let text = gyre_files::read_text(path, CASE_BYTES).map_err(|source| CaseError::Io {
         path: path.to_owned(),
         source,
     })?;
@@ -107,7 +110,7 @@ pub fn write_case(path: &Path, case: &Case, about: &[String]) -> Result<(), Case
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(io)?;
     }
-    fs::write(path, text).map_err(io)
+    gyre_files::write(path, text.as_bytes()).map_err(io)
 }
 
 #[cfg(test)]

@@ -17,8 +17,8 @@ mod bridge {
         fn new_context(model: &SimModel, noise: bool, seed: u32) -> SharedPtr<SimContext>;
         fn open_trace(context: &SharedPtr<SimContext>, file: &str, scopes: &[String])
         -> Result<()>;
-        fn dump_trace(context: &SharedPtr<SimContext>, cycle: u64, ps: u64);
-        fn close_trace(context: &SharedPtr<SimContext>);
+        fn dump_trace(context: &SharedPtr<SimContext>, cycle: u64, ps: u64) -> Result<()>;
+        fn close_trace(context: &SharedPtr<SimContext>) -> Result<()>;
 
         fn new_node(
             model: &SimModel,

@@ -2,13 +2,13 @@
 //! Waveforms of nodes, by scope and by window (DESIGN, Simulation 10).
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::BufReader;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 
 use cxx::SharedPtr;
+use gyre_files::Scratch;
 
 use crate::config::MachineConfig;
 use crate::error::{ConfigError, SimError};
@@ -80,8 +80,7 @@ impl TraceConfig {
                 continue;
             };
             if known.is_none() {
-                let scratch = self.path.with_extension("scopes");
-                known = Some(scopes_of_a_node(spec, &scratch)?);
+                known = Some(scopes_of_a_node(spec, &self.path)?);
             }
             let known = known.iter().flatten();
             if known.clone().any(|path| path == wanted) {
@@ -144,10 +143,12 @@ pub(crate) struct Trace {
     state: State,
 }
 
-#[derive(PartialEq, Eq)]
 enum State {
     Waiting,
-    Open,
+    /// The models write into this file.
+    Open(Scratch),
+    /// They have written it.
+    Written(Scratch),
     Closed,
 }
 
@@ -183,7 +184,8 @@ impl Trace {
 
     /// Whether cycle `cycle` is to be written.
     pub(crate) fn covers(&self, cycle: u64) -> bool {
-        self.state != State::Closed && self.config.window.contains(&cycle)
+        let open = matches!(self.state, State::Waiting | State::Open(_));
+        open && self.config.window.contains(&cycle)
     }
 
     /// Whether the waveform shows a node.
@@ -195,7 +197,7 @@ impl Trace {
     /// even when nothing happens there.
     pub(crate) fn begins_between(&self, from: u64, to: u64) -> Option<u64> {
         let first = self.config.window.start.max(from);
-        (self.state == State::Waiting && first <= to && first < self.config.window.end)
+        (matches!(self.state, State::Waiting) && first <= to && first < self.config.window.end)
             .then_some(first)
     }
 
@@ -230,7 +232,7 @@ impl Trace {
             self.dump(cycle, ps + cycle_ps / 2)?;
             fallen?;
         }
-        match self.state == State::Open && next >= self.config.window.end {
+        match matches!(self.state, State::Open(_)) && next >= self.config.window.end {
             true => self.finish().map(|_| ()),
             false => Ok(()),
         }
@@ -238,53 +240,74 @@ impl Trace {
 
     /// Writes all signals as they are at a time of cycle `cycle`.
     fn dump(&mut self, cycle: u64, ps: u64) -> Result<(), SimError> {
-        if self.state == State::Waiting {
-            let vcd = self.vcd_path();
-            ffi::open_trace(&self.context, &vcd.to_string_lossy(), &self.config.scopes).map_err(
-                |error| SimError::Trace {
-                    path: vcd,
-                    message: error.what().to_owned(),
-                },
-            )?;
-            self.state = State::Open;
+        if let State::Waiting = self.state {
+            let path = &self.config.path;
+            let raw = Scratch::beside(path, ".vcd").map_err(io(path))?;
+            let file = raw.path().to_string_lossy();
+            ffi::open_trace(&self.context, &file, &self.config.scopes)
+                .map_err(|error| self.failed(&error))?;
+            self.state = State::Open(raw);
         }
-        ffi::dump_trace(&self.context, cycle, ps);
-        Ok(())
+        ffi::dump_trace(&self.context, cycle, ps).map_err(|error| self.failed(&error))
+    }
+
+    /// An error of the models about the file.
+    fn failed(&self, error: &cxx::Exception) -> SimError {
+        SimError::Trace {
+            path: gyre_files::output_of(&self.config.path),
+            message: error.what().to_owned(),
+        }
     }
 
     /// Ends the file. Returns its path if there is one.
     pub(crate) fn finish(&mut self) -> Result<Option<PathBuf>, SimError> {
-        if self.state == State::Waiting {
-            return Ok(None);
-        }
         let path = self.config.path.clone();
-        if self.state == State::Open {
-            ffi::close_trace(&self.context);
-            // A failed conversion is tried again at the next call, which returns the error.
-            if self.fst {
-                convert(&self.vcd_path(), &path)?;
+        let raw = match std::mem::replace(&mut self.state, State::Closed) {
+            State::Waiting => {
+                self.state = State::Waiting;
+                return Ok(None);
             }
-            self.state = State::Closed;
+            State::Closed => return Ok(Some(path)),
+            State::Open(raw) => {
+                let closed = ffi::close_trace(&self.context);
+                if let Err(error) = closed {
+                    self.state = State::Written(raw);
+                    return Err(self.failed(&error));
+                }
+                raw
+            }
+            State::Written(raw) => raw,
+        };
+        // What has failed is tried again at the next call, which returns the error.
+        if self.fst {
+            if let Err(error) = convert(raw.path(), &path) {
+                self.state = State::Written(raw);
+                return Err(error);
+            }
+        } else {
+            raw.put().map_err(io(&path))?;
         }
         Ok(Some(path))
     }
+}
 
-    /// Where the models write: the file itself, or one beside it that is converted at the end.
-    fn vcd_path(&self) -> PathBuf {
-        if self.fst {
-            self.config.path.with_extension("fst.vcd")
-        } else {
-            self.config.path.clone()
-        }
+/// For `map_err`: an error of the output `path`.
+fn io(path: &Path) -> impl FnOnce(std::io::Error) -> SimError + '_ {
+    move |source| SimError::Io {
+        path: gyre_files::output_of(path),
+        source,
     }
 }
 
-/// The scopes below a node, as paths, by the header of a waveform that is written to `scratch`.
-fn scopes_of_a_node(spec: &ModelSpec, scratch: &Path) -> Result<BTreeSet<String>, SimError> {
+/// The scopes below a node, as paths, by the header of a waveform that is written beside `output`.
+fn scopes_of_a_node(spec: &ModelSpec, output: &Path) -> Result<BTreeSet<String>, SimError> {
     const NODE: &str = "node";
-    let io = |source| SimError::Io {
-        path: scratch.to_owned(),
-        source,
+    const HEADER_BYTES: u64 = 1 << 30;
+    let scratch = Scratch::beside(output, ".vcd").map_err(io(output))?;
+    let scratch = scratch.path();
+    let failed = |error: cxx::Exception| SimError::Trace {
+        path: output.to_owned(),
+        message: error.what().to_owned(),
     };
     let loaded = spec.load()?;
     let context = ffi::new_context(&loaded.entry, false, 0);
@@ -297,14 +320,10 @@ fn scopes_of_a_node(spec: &ModelSpec, scratch: &Path) -> Result<BTreeSet<String>
         message: error.what().to_owned(),
     })?;
     let opened = ffi::open_trace(&context, &scratch.to_string_lossy(), &[]);
-    opened.map_err(|error| SimError::Trace {
-        path: scratch.to_owned(),
-        message: error.what().to_owned(),
-    })?;
-    ffi::close_trace(&context);
+    opened.map_err(failed)?;
+    ffi::close_trace(&context).map_err(failed)?;
     drop(model);
-    let header = fs::read_to_string(scratch).map_err(io)?;
-    fs::remove_file(scratch).map_err(io)?;
+    let header = gyre_files::read_text(scratch, HEADER_BYTES).map_err(io(output))?;
     let mut scopes = BTreeSet::new();
     let mut path: Vec<&str> = Vec::new();
     for line in header.lines() {
@@ -325,14 +344,11 @@ fn scopes_of_a_node(spec: &ModelSpec, scratch: &Path) -> Result<BTreeSet<String>
 }
 
 fn convert(vcd: &Path, fst: &Path) -> Result<(), SimError> {
-    let io = |source| SimError::Io {
-        path: vcd.to_owned(),
-        source,
-    };
-    let reader = BufReader::new(fs::File::open(vcd).map_err(io)?);
-    gyre_wave::vcd_to_fst(reader, fst).map_err(|error| SimError::Trace {
+    let reader = BufReader::new(gyre_files::open(vcd).map_err(io(fst))?);
+    let made = Scratch::beside(fst, ".fst").map_err(io(fst))?;
+    gyre_wave::vcd_to_fst(reader, made.path()).map_err(|error| SimError::Trace {
         path: fst.to_owned(),
         message: error.to_string(),
     })?;
-    fs::remove_file(vcd).map_err(io)
+    made.put().map_err(io(fst))
 }

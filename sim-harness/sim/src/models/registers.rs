@@ -2,12 +2,14 @@
 //! Comparison of software's register map with that of an RTL tree.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 /// The description, and the register block made from it.
 const DESCRIPTION: &str = "csr/gyre.rdl";
 const BLOCK: &str = "csr/generated/gyre_csr.sv";
+
+/// Bytes of either, at most.
+const SOURCE_BYTES: u64 = 64 << 20;
 
 /// Description of each component, by its path.
 type Map = BTreeMap<String, Vec<String>>;
@@ -19,7 +21,8 @@ type Map = BTreeMap<String, Vec<String>>;
 pub(super) fn compare(tree: &Path) -> Result<(), String> {
     let read = |file: &str| {
         let path = tree.join(file);
-        fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+        gyre_files::read_text(&path, SOURCE_BYTES)
+            .map_err(|error| format!("{}: {error}", path.display()))
     };
     let expected = map(include_str!("../../../../rtl/csr/gyre.rdl"));
     differs(&map(&read(DESCRIPTION)?), &expected)
