@@ -131,14 +131,15 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.0 {
             Kind::Stream(file) | Kind::Direct(file) => file.write(bytes),
-            Kind::Beside(file, _) => file.write(bytes),
+            // Its own errors name a file that nobody gave.
+            Kind::Beside(file, _) => file.as_file_mut().write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.0 {
             Kind::Stream(file) | Kind::Direct(file) => file.flush(),
-            Kind::Beside(file, _) => file.flush(),
+            Kind::Beside(file, _) => file.as_file_mut().flush(),
         }
     }
 }

@@ -149,6 +149,8 @@ enum State {
     Open(Scratch),
     /// They have written it.
     Written(Scratch),
+    /// They could not write it, for this reason.
+    Failed(String),
     Closed,
 }
 
@@ -245,17 +247,25 @@ impl Trace {
             let raw = Scratch::beside(path, ".vcd").map_err(io(path))?;
             let file = raw.path().to_string_lossy();
             ffi::open_trace(&self.context, &file, &self.config.scopes)
-                .map_err(|error| self.failed(&error))?;
+                .map_err(|error| self.fail(&error))?;
             self.state = State::Open(raw);
         }
-        ffi::dump_trace(&self.context, cycle, ps).map_err(|error| self.failed(&error))
+        ffi::dump_trace(&self.context, cycle, ps).map_err(|error| self.fail(&error))
     }
 
-    /// An error of the models about the file.
-    fn failed(&self, error: &cxx::Exception) -> SimError {
+    /// Gives the file up, which the models cannot write.
+    fn fail(&mut self, error: &cxx::Exception) -> SimError {
+        keep(&self.context);
+        let message = error.what().to_owned();
+        let failed = self.failed(&message);
+        self.state = State::Failed(message);
+        failed
+    }
+
+    fn failed(&self, message: &str) -> SimError {
         SimError::Trace {
             path: gyre_files::output_of(&self.config.path),
-            message: error.what().to_owned(),
+            message: message.to_owned(),
         }
     }
 
@@ -268,11 +278,15 @@ impl Trace {
                 return Ok(None);
             }
             State::Closed => return Ok(Some(path)),
+            State::Failed(message) => {
+                let failed = self.failed(&message);
+                self.state = State::Failed(message);
+                return Err(failed);
+            }
             State::Open(raw) => {
-                let closed = ffi::close_trace(&self.context);
-                if let Err(error) = closed {
-                    self.state = State::Written(raw);
-                    return Err(self.failed(&error));
+                if let Err(error) = ffi::close_trace(&self.context) {
+                    self.state = State::Open(raw);
+                    return Err(self.fail(&error));
                 }
                 raw
             }
@@ -289,6 +303,12 @@ impl Trace {
         }
         Ok(Some(path))
     }
+}
+
+/// Keeps the models' writer, which has failed, as long as the process lives: at its end it would try again, and an error of
+/// it there ends the process.
+fn keep(context: &SharedPtr<ffi::SimContext>) {
+    std::mem::forget(context.clone());
 }
 
 /// For `map_err`: an error of the output `path`.
@@ -320,8 +340,11 @@ fn scopes_of_a_node(spec: &ModelSpec, output: &Path) -> Result<BTreeSet<String>,
         message: error.what().to_owned(),
     })?;
     let opened = ffi::open_trace(&context, &scratch.to_string_lossy(), &[]);
-    opened.map_err(failed)?;
-    ffi::close_trace(&context).map_err(failed)?;
+    let closed = opened.and_then(|()| ffi::close_trace(&context));
+    closed.map_err(|error| {
+        keep(&context);
+        failed(error)
+    })?;
     drop(model);
     let header = gyre_files::read_text(scratch, HEADER_BYTES).map_err(io(output))?;
     let mut scopes = BTreeSet::new();
