@@ -117,11 +117,17 @@ impl LogOption {
             }
         });
         let sink = Arc::into_inner(lines.0).expect("the subscriber is gone");
-        let Sink { file, count, failed } = sink.into_inner();
+        let Sink {
+            file,
+            count,
+            failed,
+        } = sink.into_inner();
         if let Some(error) = failed {
             return Err(error);
         }
-        file.into_inner().map_err(IntoInnerError::into_error)?.finish()?;
+        file.into_inner()
+            .map_err(IntoInnerError::into_error)?
+            .finish()?;
         Ok(format!("log of {count} lines: {}", self.path.display()))
     }
 }
