@@ -8,6 +8,9 @@ use gyre_timeline::{Lane, Messages, Recording, What};
 /// Cycles that a router takes for a flit that nothing holds up.
 const ROUTER_CYCLES: u64 = 2;
 
+/// Bytes of payload that a packet takes.
+const PACKET_BYTES: usize = 512;
+
 /// Virtual channels of a link at most.
 const CHANNELS: usize = 16;
 
@@ -49,12 +52,39 @@ pub(crate) struct Blame {
 /// The packets of one descriptor.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stream {
-    /// When each of its packets has arrived at the node that it is for, in order.
+    /// When each of its packets has arrived at the node that it is for, in order. Within a node: when the DMA engine
+    /// has handed the last bytes of each to memory.
     pub arrivals: Vec<u64>,
     /// Links of the way of the first packet, in order.
     pub way: Vec<usize>,
     /// Waits at routers, those of all packets, by link and time.
     pub waits: Vec<HopWait>,
+}
+
+/// Writes of a descriptor's packets to memory of its own node.
+#[derive(Debug, Clone, Default)]
+struct Copy {
+    /// Bytes of the descriptor.
+    bytes: u32,
+    /// When each burst went to memory.
+    writes: Vec<u64>,
+}
+
+impl Copy {
+    fn stream(self) -> Stream {
+        let bursts = self.writes.len();
+        let packets = (self.bytes as usize)
+            .div_ceil(PACKET_BYTES)
+            .clamp(1, bursts.max(1));
+        let last_burst = |packet| {
+            self.writes
+                .get(((packet + 1) * bursts / packets).checked_sub(1)?)
+        };
+        Stream {
+            arrivals: (0..packets).filter_map(last_burst).copied().collect(),
+            ..Stream::default()
+        }
+    }
 }
 
 /// All packets on links.
@@ -74,7 +104,13 @@ impl Streams {
             .collect();
         let mut links = vec![Vec::new(); recording.links.len()];
         let mut hops: Vec<Vec<Hop>> = vec![Vec::new(); messages.packets().len()];
+        let mut copies = vec![Copy::default(); messages.packets().len()];
         for (number, event) in recording.events().iter().enumerate() {
+            match (event.what, messages.of_event(number)) {
+                (What::Fetch { bytes, .. }, Some(stream)) => copies[stream].bytes = bytes,
+                (What::Written { .. }, Some(stream)) => copies[stream].writes.push(event.ps),
+                _ => {}
+            }
             let (What::Hop { .. }, Lane::Link(port)) = (event.what, event.lane) else {
                 continue;
             };
@@ -95,7 +131,11 @@ impl Streams {
         let all = hops
             .into_iter()
             .zip(messages.packets())
-            .map(|(hops, packets)| {
+            .zip(copies)
+            .map(|((hops, packets), copy)| {
+                if hops.is_empty() {
+                    return copy.stream();
+                }
                 // Memory is sampled half way: the data of the descriptor is to come, and that of the payload.
                 let read_ps = packets
                     .fetched_ps

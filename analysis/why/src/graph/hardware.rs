@@ -6,12 +6,14 @@ use gyre_timeline::{Note, What};
 use super::{Graph, LINKS, Work};
 use crate::segment::{Kind, Place};
 
+/// Name of the time that the DMA engine takes for packets that stay on their node.
+const COPY: &str = "DMA copy within the node";
+
 /// Points of a stream before its packets arrive.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Begin {
     /// A thread has queued it: thread, and when.
     queued: Option<(usize, u64)>,
-    head: Option<u32>,
     fetch: Option<u32>,
 }
 
@@ -72,24 +74,30 @@ impl Graph<'_> {
                 fetch
             });
             begin.fetch = fetch;
-            let Some((fetch, head_ps)) = fetch.zip(packets.head_ps) else {
+            let arrivals = self.streams.all[stream].arrivals.clone();
+            let begins_ps = packets.head_ps.or(arrivals.first().copied());
+            let Some((fetch, begins_ps)) = fetch.zip(begins_ps) else {
                 continue;
             };
             // Memory is sampled half way: the data of the descriptor is to come, and that of the payload.
             let fetched_ps = self.points[fetch as usize].ps;
-            let read_ps = (fetched_ps + self.recording.memory_read_ps * 3 / 2).min(head_ps);
+            let read_ps = (fetched_ps + self.recording.memory_read_ps * 3 / 2).min(begins_ps);
             let read = self.add(read_ps, place);
             let work = hardware(Kind::Memory, "descriptor and payload", 3, 0, 0);
             self.depend(read, fetch, work, Some(stream), None);
-            let head = self.add(head_ps, place);
-            let work = hardware(Kind::Network, "inject", 0, 0, 0);
-            self.depend(head, read, work, Some(stream), None);
-            begin.head = Some(head);
-            let arrivals = self.streams.all[stream].arrivals.clone();
+            let (from, work) = match packets.head_ps {
+                Some(head_ps) => {
+                    let head = self.add(head_ps, place);
+                    let work = hardware(Kind::Network, "inject", 0, 0, 0);
+                    self.depend(head, read, work, Some(stream), None);
+                    let links = way.len() as u32;
+                    (head, hardware(Kind::Network, LINKS, 0, 0, links))
+                }
+                None => (read, hardware(Kind::Memory, COPY, 0, 0, 0)),
+            };
             for ps in arrivals {
                 let arrival = self.add(ps, place);
-                let work = hardware(Kind::Network, LINKS, 0, 0, way.len() as u32);
-                self.depend(arrival, head, work, Some(stream), None);
+                self.depend(arrival, from, work, Some(stream), None);
                 self.arrivals[stream].push(arrival);
             }
         }
@@ -117,7 +125,7 @@ impl Graph<'_> {
             }
         }
         for (stream, begin) in begins.iter().enumerate() {
-            // The same for packets that stay on their node: they have arrived when they were read.
+            // Packets without a known end have arrived when they were read.
             if let (true, Some(fetch)) = (self.arrivals[stream].is_empty(), begin.fetch) {
                 self.arrivals[stream].push(fetch);
             }
