@@ -80,7 +80,7 @@ module desc_check
                  (!is_rmw && {desc_i.rmw_op, desc_i.rmw_compare, desc_i.rmw_fetch, desc_i.rmw_test} != '0);
       bad_rmw  = is_rmw && (desc_i.rmw_op > RmwXor || (desc_i.length != 32'd4 && desc_i.length != 32'd8));
 
-      port = route_port(cfg_i, desc_i.dst, LocalPort);
+      port = route_port(cfg_i, cfg_i.coord, desc_i.dst, LocalPort);
       for (int unsigned d = 0; d < MaxDim; d++) begin
         if ({1'b0, desc_i.dst[d]} >= cfg_i.size[d]) bad_dst = 1'b1;
       end

@@ -212,7 +212,7 @@ module flow_table
         closing_q[f] <= 1'b0;
       end else if (written || over) begin
         end_q[f]  <= (written && wanted.open) ? wanted : '0;
-        path_q[f] <= (written && wanted.open) ? route_port(cfg_i, wanted.peer, LocalPort) : '0;
+        path_q[f] <= (written && wanted.open) ? route_port(cfg_i, cfg_i.coord, wanted.peer, LocalPort) : '0;
         next_q[f] <= '0;
         acked_q[f] <= '0;
         closing_q[f] <= 1'b0;

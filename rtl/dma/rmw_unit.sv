@@ -115,7 +115,7 @@ module rmw_unit
       end_off  = {1'b0, offset} + (aux.wide ? (OffsetW + 1)'(8) : (OffsetW + 1)'(4));
       addr     = slot_i.base + AddrW'(offset);
       addr_end = {1'b0, slot_i.base} + (AddrW + 1)'(end_off);
-      port     = route_port(cfg_i, hdr.src, LocalPort);
+      port     = route_port(cfg_i, cfg_i.coord, hdr.src, LocalPort);
       route_back = port == LocalPort || port < PathLocal;
       if (desc.rmw_op > RmwXor || desc.rsvd2 != '0)         err = ErrPktRmw;
       else if (!slot_i.valid || !slot_i.atomic)             err = ErrPktSlot;

@@ -117,7 +117,7 @@ package gyre_dma_pkg;
     logic inside_machine;
     inside_machine = 1'b1;
     for (int unsigned d = 0; d < MaxDim; d++) if ({1'b0, peer[d]} >= cfg.size[d]) inside_machine = 1'b0;
-    return inside_machine && route_port(cfg, peer, LocalPort) < 4'(2 * ndim);
+    return inside_machine && route_port(cfg, cfg.coord, peer, LocalPort) < 4'(2 * ndim);
   endfunction
 
   // Request of a path to the resolver for one packet, taken from its header.

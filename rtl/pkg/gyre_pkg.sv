@@ -371,10 +371,20 @@ package gyre_pkg;
     else                                    return 2'b11;
   endfunction
 
-  // Output port of the fixed route at `cfg.coord` for a packet to `dst` that entered by port `in_port` (LocalPort
-  // when injected here): dimensions in the programmed order; inside a dimension the direction once taken is kept;
-  // ties of half a ring go + from even and - from odd coordinates, a fixed function of the pair.
-  function automatic logic [3:0] route_port(node_cfg_t cfg, coord_t dst, logic [3:0] in_port);
+  // Whether a packet from `src` to `dst` goes - where both directions of dimension `d` are equally short, a fixed function
+  // of the pair: + from even and - from odd coordinates. These two are one cable where a ring has two nodes, so there
+  // pairs with an odd distance in the other dimensions take the other one.
+  function automatic logic tie_minus(node_cfg_t cfg, coord_t src, coord_t dst, logic [2:0] d);
+    logic others;
+    others = 1'b0;
+    for (int unsigned k = 0; k < MaxDim; k++) if (3'(k) != d) others ^= src[k][0] ^ dst[k][0];
+    return cfg.coord[d][0] ^ (cfg.size[d] == (CoordW + 1)'(2) && others);
+  endfunction
+
+  // Output port of the fixed route at `cfg.coord` for a packet from `src` to `dst` that entered by port `in_port`
+  // (LocalPort when injected here): dimensions in the programmed order; inside a dimension the direction once taken
+  // is kept; ties of half a ring go as `tie_minus` says.
+  function automatic logic [3:0] route_port(node_cfg_t cfg, coord_t src, coord_t dst, logic [3:0] in_port);
     logic [3:0] port;
     logic       found;
     logic [2:0] d;
@@ -389,7 +399,7 @@ package gyre_pkg;
         if ({1'b0, dst[d]} >= cfg.size[d])   port = NoPort;
         else if (in_port == {d, 1'b0})       port = {d, 1'b1}; // arrived by + port: moving -
         else if (in_port == {d, 1'b1})       port = {d, 1'b0};
-        else if (dirs == 2'b11)              port = {d, cfg.coord[d][0]};
+        else if (dirs == 2'b11)              port = {d, tie_minus(cfg, src, dst, d)};
         else                                 port = {d, dirs[1]};
       end
     end
@@ -483,7 +493,7 @@ package gyre_pkg;
     logic [3:0] from;
     r      = '0;
     from   = vc_dynamic(in_vc) ? LocalPort : in_port;
-    r.port = route_port(cfg, head[29:0], from);
+    r.port = route_port(cfg, head[61:32], head[29:0], from);
     if (r.port < NoPort) begin
       r.dateline = route_dateline(cfg, head[29:0], from, in_vc[0], r.port);
       r.deposit  = head[DepositBit] && head[31:30] == ClassRequest;

@@ -48,7 +48,7 @@ impl<'a> LinkLoad<'a> {
 }
 
 /// Port by which a packet from `from` to `to` leaves node `at` on its way; none when it is there. Dimensions that
-/// are not where they should be are finished in turn; `from` decides half-ring ties, unless a direction is given.
+/// are not where they should be are finished in turn; `from` and `to` decide half-ring ties, unless a direction is given.
 fn next_port(
     topology: &Topology,
     from: usize,

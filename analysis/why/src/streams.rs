@@ -76,9 +76,9 @@ impl Copy {
         let packets = (self.bytes as usize)
             .div_ceil(PACKET_BYTES)
             .clamp(1, bursts.max(1));
-        let last_burst = |packet| {
-            self.writes
-                .get(((packet + 1) * bursts / packets).checked_sub(1)?)
+        let last_burst = |packet: usize| {
+            let bursts_to = (packet + 1) * bursts / packets;
+            self.writes.get(bursts_to.checked_sub(1)?)
         };
         Stream {
             arrivals: (0..packets).filter_map(last_burst).copied().collect(),

@@ -113,11 +113,10 @@ impl Network {
             let (size, end) = (self.size[d], to.0[d]);
             let plus = match self.shorter(d, from.0[d], end) {
                 Some(plus) => plus,
-                // Half way round: even sources go +, odd ones -, unless one of them is not allowed.
                 None => match allowed >> (2 * d) & 3 {
                     0b01 => true,
                     0b10 => false,
-                    _ => from.0[d].is_multiple_of(2),
+                    _ => self.tie_plus(d, from, to),
                 },
             };
             while at.0[d] != end {
@@ -127,6 +126,15 @@ impl Network {
             }
         }
         way
+    }
+
+    /// Whether a packet goes + in dimension `d` where both directions are equally short and allowed: even sources do, in
+    /// a ring of two the odd ones if the distance in the other dimensions is odd.
+    fn tie_plus(&self, d: usize, from: Coord, to: Coord) -> bool {
+        let others = (0..MAX_DIM).filter(|&k| k != d);
+        let distance = others.fold(0, |sum, k| sum ^ from.0[k] ^ to.0[k]);
+        let turned = self.size[d] == 2 && distance % 2 == 1;
+        from.0[d].is_multiple_of(2) != turned
     }
 
     /// Whether the shorter path in dimension `d` is in + direction; `None` when both are equally short.
@@ -228,6 +236,10 @@ mod tests {
         // Half way round: - from an odd source, + from an even one.
         assert_eq!(way(&ring, [1, 3]), [[1, 0], [1, 3]]);
         assert_eq!(way(&routes([0, 2], [5, 4], true), [0, 0]), [[0, 3], [0, 0]]);
+        // In a ring of two the other cable, if the rest of the distance is odd.
+        let two = routes([0, 0], [2, 4], true).1;
+        let port = |to| two.way(Coord([0; 5]), Coord([1, to, 0, 0, 0]), Routing::Fixed)[0].port;
+        assert_eq!([0, 1, 2, 3].map(port), [0, 1, 0, 1]);
         let line = routes([1, 1], [5, 4], false);
         assert_eq!(way(&line, [3, 0]), [[2, 1], [3, 1], [3, 0]]);
         assert_eq!(way(&line, [1, 3]), [[1, 2], [1, 3]]);

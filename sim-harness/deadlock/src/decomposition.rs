@@ -10,7 +10,7 @@ use crate::torus::Torus;
 ///
 /// It suffices because a deterministic channel of dimension `d` is followed by one of `d`, or of a dimension that
 /// comes later in the order all nodes share, and within `d` the route depends on coordinates of `d` alone: a cycle
-/// would lie in one dimension. Classes are joined at the ejection of requests alone, which leads to
+/// would lie in one dimension. In a ring of two it depends on the others too, but a packet takes one link there. Classes are joined at the ejection of requests alone, which leads to
 /// responses, and these lead to no request. Places of flows are waited for at their own node alone.
 pub fn decomposed(torus: &Torus, rules: &Rules) -> Option<Report> {
     let independent = !matches!(

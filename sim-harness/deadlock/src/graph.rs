@@ -7,7 +7,7 @@ use petgraph::algo::toposort;
 use petgraph::graph::{DiGraph, NodeIndex};
 
 use crate::resource::{Class, Resource, place};
-use crate::routing::{Hop, Route, minimal_ports};
+use crate::routing::{Hop, Route, minimal_ports, odd_distance};
 use crate::rules::{Fault, Rules};
 use crate::torus::Torus;
 
@@ -275,12 +275,15 @@ impl Builder<'_> {
         classes: &[Class],
         visit: &mut dyn FnMut(Resource, Resource, (usize, usize)),
     ) {
-        let mut seen = vec![false; 2 * self.links()];
-        for src in (0..self.torus.nodes()).filter(|&src| src != dst) {
-            let Hop::Link(mut route) = Hop::next(self.torus, self.rules, src, dst, None) else {
+        let mut seen = vec![false; 4 * self.links()];
+        let nodes = (0..self.torus.nodes()).filter(|&entry| entry != dst);
+        for (entry, src) in nodes.flat_map(|entry| origins(self.torus, entry, dst)) {
+            let packet = (src, dst);
+            let Hop::Link(mut route) = Hop::next(self.torus, self.rules, packet, entry, None)
+            else {
                 continue;
             };
-            let mut here = src;
+            let mut here = entry;
             let mut came = None;
             loop {
                 let next = self.torus.neighbour(here, route.port);
@@ -289,19 +292,22 @@ impl Builder<'_> {
                     let wants = channel(here, route, class);
                     let holds = match came {
                         Some((before, by)) => channel(before, by, class),
+                        // Those of other nodes hold a dynamic channel: `dynamic_to`.
+                        None if src != entry => continue,
                         None => Resource::Injection {
                             node: src,
                             port: route.port,
                             class,
                         },
                     };
-                    visit(holds, wants, (src, dst));
+                    visit(holds, wants, packet);
                     if class.dynamic() && self.rules.breaks(Fault::CutThrough) {
                         self.leave_and_return(next, dst, class, (wants, src), visit);
                     }
                 }
                 let number = 2 * (here * self.torus.ports() + route.port) + route.dateline;
-                if std::mem::replace(&mut seen[number], true) {
+                let odd = usize::from(odd_distance(self.torus, packet));
+                if std::mem::replace(&mut seen[2 * number + odd], true) {
                     break;
                 }
                 let arrival = Route {
@@ -314,19 +320,19 @@ impl Builder<'_> {
                     port: arrival.port,
                     class,
                 };
-                match Hop::next(self.torus, self.rules, next, dst, Some(arrival)) {
+                match Hop::next(self.torus, self.rules, packet, next, Some(arrival)) {
                     Hop::Link(onward) => {
                         if classes.contains(&Class::Request) {
                             // It may leave a copy here, and has claimed its next channel by then.
                             let ejection = ejection(Class::Request);
-                            visit(channel(before, by, Class::Request), ejection, (src, dst));
-                            visit(channel(next, onward, Class::Request), ejection, (src, dst));
+                            visit(channel(before, by, Class::Request), ejection, packet);
+                            visit(channel(next, onward, Class::Request), ejection, packet);
                         }
                         (here, route, came) = (next, onward, Some((before, by)));
                     }
                     Hop::Eject => {
                         for &class in classes {
-                            visit(channel(before, by, class), ejection(class), (src, dst));
+                            visit(channel(before, by, class), ejection(class), packet);
                         }
                         break;
                     }
@@ -351,7 +357,7 @@ impl Builder<'_> {
             if at == dst || !reached.insert(at) {
                 continue;
             }
-            if let Hop::Link(route) = Hop::next(self.torus, self.rules, at, dst, None) {
+            if let Hop::Link(route) = Hop::next(self.torus, self.rules, (src, dst), at, None) {
                 visit(held, channel(at, route, class), (src, dst));
             }
             let ports = minimal_ports(self.torus, at, dst);
@@ -371,22 +377,25 @@ impl Builder<'_> {
         classes: &[Class],
         visit: &mut dyn FnMut(Resource, Resource, (usize, usize)),
     ) {
-        for src in (0..self.torus.nodes()).filter(|&src| src != dst) {
-            for port in minimal_ports(self.torus, src, dst) {
+        let nodes = (0..self.torus.nodes()).filter(|&here| here != dst);
+        for (here, src) in nodes.flat_map(|here| origins(self.torus, here, dst)) {
+            for port in minimal_ports(self.torus, here, dst) {
                 let next = self
                     .torus
-                    .neighbour(src, port)
+                    .neighbour(here, port)
                     .expect("routes follow links");
-                let hop = Hop::next(self.torus, self.rules, next, dst, None);
+                let hop = Hop::next(self.torus, self.rules, (src, dst), next, None);
                 for &class in classes {
                     let dynamic = |node, port| Resource::Dynamic { node, port, class };
-                    let holds = dynamic(src, port);
+                    let holds = dynamic(here, port);
                     let injection = Resource::Injection {
-                        node: src,
+                        node: here,
                         port,
                         class,
                     };
-                    visit(injection, holds, (src, dst));
+                    if src == here {
+                        visit(injection, holds, (src, dst));
+                    }
                     match hop {
                         Hop::Eject => {
                             let ejection = Resource::Ejection {
@@ -407,6 +416,38 @@ impl Builder<'_> {
             }
         }
     }
+}
+
+/// `here` with nodes whose packets to `dst` may come by: itself, and one whose ties in rings of two go the other way.
+fn origins(torus: &Torus, here: usize, dst: usize) -> impl Iterator<Item = (usize, usize)> {
+    [Some(here), other_origin(torus, here, dst)]
+        .into_iter()
+        .flatten()
+        .map(move |src| (here, src))
+}
+
+/// A node at an odd distance from `here` with a shortest way to `dst` that goes by `here`; none if no ring of two is
+/// left to cross, where alone it matters.
+fn other_origin(torus: &Torus, here: usize, dst: usize) -> Option<usize> {
+    let (at, to) = (torus.coord(here), torus.coord(dst));
+    let mut tie = (0..torus.dims()).filter(|&d| torus.ring(d) && torus.size(d) == 2);
+    tie.find(|&d| at[d] != to[d])?;
+    let mut stride = 1;
+    (0..torus.dims()).find_map(|d| {
+        let distance = |a: u8, b: u8| match torus.ring(d) {
+            true => a.abs_diff(b).min(torus.size(d) - a.abs_diff(b)),
+            false => a.abs_diff(b),
+        };
+        let mut places = 0..torus.size(d);
+        let from = places.find(|&from| {
+            from.abs_diff(at[d]) % 2 == 1
+                && distance(from, at[d]) + distance(at[d], to[d]) == distance(from, to[d])
+        });
+        let origin =
+            from.map(|from| here + usize::from(from) * stride - usize::from(at[d]) * stride);
+        stride *= usize::from(torus.size(d));
+        origin
+    })
 }
 
 fn channel(node: usize, route: Route, class: Class) -> Resource {

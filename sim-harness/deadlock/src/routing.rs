@@ -36,17 +36,17 @@ pub struct Route {
 }
 
 impl Hop {
-    /// The next hop on the deterministic route of a packet at `here` that came on `arrival`: the port by which
-    /// it came and the dateline channel; none if it enters the deterministic channels here, from injection or
-    /// from a dynamic channel.
+    /// The next hop on the deterministic route of a packet from `src` to `dst` at `here` that came on `arrival`: the
+    /// port by which it came and the dateline channel; none if it enters the deterministic channels here, from
+    /// injection or from a dynamic channel.
     pub fn next(
         torus: &Torus,
         rules: &Rules,
+        (src, dst): (usize, usize),
         here: usize,
-        dst: usize,
         arrival: Option<Route>,
     ) -> Self {
-        let Some(port) = port(torus, rules, here, dst, arrival.map(|a| a.port)) else {
+        let Some(port) = port(torus, rules, (src, dst), here, arrival.map(|a| a.port)) else {
             return Self::Eject;
         };
         Self::Link(Route {
@@ -57,13 +57,12 @@ impl Hop {
 }
 
 /// Output port of a packet at `here`; none at its destination. The first dimension in the node's order in which
-/// it is not there yet; the direction once taken is kept, else it is the short one, and half way round a ring + from
-/// even and - from odd coordinates. `route_port` of the RTL.
+/// it is not there yet; the direction once taken is kept, else it is the short one. `route_port` of the RTL.
 fn port(
     torus: &Torus,
     rules: &Rules,
+    (src, dst): (usize, usize),
     here: usize,
-    dst: usize,
     in_port: Option<usize>,
 ) -> Option<usize> {
     let (at, to) = (torus.coord(here), torus.coord(dst));
@@ -79,11 +78,26 @@ fn port(
             match (2 * up).cmp(&size) {
                 std::cmp::Ordering::Less => false,
                 std::cmp::Ordering::Greater => true,
-                std::cmp::Ordering::Equal => at[d] % 2 == 1,
+                std::cmp::Ordering::Equal => tie_minus(torus, (src, dst), here, d),
             }
         }
     };
     Some(2 * d + usize::from(minus))
+}
+
+/// Whether a packet goes - where both directions of a dimension are equally short: + from even and - from odd
+/// coordinates. These two are one cable of a ring of two, so there pairs with an odd distance in the other
+/// dimensions take the other one. `tie_minus` of the RTL.
+fn tie_minus(torus: &Torus, (src, dst): (usize, usize), here: usize, dim: usize) -> bool {
+    let (from, to) = (torus.coord(src)[dim], torus.coord(dst)[dim]);
+    let others = odd_distance(torus, (src, dst)) != (from.abs_diff(to) % 2 == 1);
+    (torus.coord(here)[dim] % 2 == 1) != (torus.size(dim) == 2 && others)
+}
+
+/// Whether the coordinates of a packet's ends differ by an odd number in all.
+pub(crate) fn odd_distance(torus: &Torus, (src, dst): (usize, usize)) -> bool {
+    let (from, to) = (torus.coord(src), torus.coord(dst));
+    (0..torus.dims()).fold(false, |odd, d| odd != (from[d].abs_diff(to[d]) % 2 == 1))
 }
 
 /// Dateline channel on output `port`: who will cross the wrap link uses 0 before it and 1 on and after it, others

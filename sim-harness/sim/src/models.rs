@@ -270,6 +270,8 @@ pub struct RoutingQuery {
     pub order: [u8; gyre_layout::MAX_DIM],
     /// Coordinates of the router.
     pub here: [u8; gyre_layout::MAX_DIM],
+    /// Coordinates of the source.
+    pub src: [u8; gyre_layout::MAX_DIM],
     /// Coordinates of the destination.
     pub dst: [u8; gyre_layout::MAX_DIM],
     /// Whether the packet may take any shortest way.
@@ -328,7 +330,8 @@ impl RoutingFunctions {
             pack(query.ring.map(u8::from), 1),
             pack(query.order, 3),
         ];
-        let head = pack(query.dst, 6) | u64::from(query.dynamic) << 63;
+        let ends = pack(query.dst, 6) | pack(query.src, 6) << 32;
+        let head = ends | u64::from(query.dynamic) << 63;
         let decided = ffi::decide(
             &self.entry,
             &cfg,

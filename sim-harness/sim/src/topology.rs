@@ -173,7 +173,8 @@ impl Topology {
 
     /// The port by which a packet from `src` to `dst` goes all its way in dimension `d`; none if it has none to go.
     /// Half way round a ring, where both are equally short, it is that in `directions`, a bit a port; if there are
-    /// both or none, even sources go + and odd ones -.
+    /// both or none, even sources go + and odd ones -, in a ring of two the reverse if the distance in the other
+    /// dimensions is odd.
     pub fn port_in(&self, d: usize, src: usize, dst: usize, directions: u64) -> Option<usize> {
         let shortest = self.minimal_ports(src, dst) & 3 << (2 * d);
         let ports = match shortest & directions {
@@ -183,8 +184,17 @@ impl Topology {
         match ports.count_ones() {
             0 => None,
             1 => Some(ports.trailing_zeros() as usize),
-            _ => Some(2 * d + usize::from(self.coord(src)[d] % 2)),
+            _ => Some(2 * d + usize::from(self.tie_minus(d, src, dst))),
         }
+    }
+
+    /// Whether a packet goes - in dimension `d` where both directions are equally short. `tie_minus` of the RTL package.
+    fn tie_minus(&self, d: usize, src: usize, dst: usize) -> bool {
+        let (from, to) = (self.coord(src), self.coord(dst));
+        let others = (0..MAX_DIMS).filter(|&k| k != d);
+        let distance: u16 = others.map(|k| from[k].abs_diff(to[k])).sum();
+        let turned = self.sizes[d] == 2 && distance % 2 == 1;
+        (from[d] % 2 == 1) != turned
     }
 
     /// Ports on shortest ways from `src` to `dst`, a bit each: both of a dimension half way round a ring.
@@ -322,6 +332,13 @@ mod tests {
         let topology = Topology::new(&[4], &[]);
         assert_eq!(topology.first_port(0, 2), Some(0));
         assert_eq!(topology.first_port(1, 3), Some(1));
+    }
+
+    #[test]
+    fn hw3_pairs_in_rings_of_two_share_out_both_cables() {
+        let topology = Topology::new(&[2, 3], &[]);
+        let ports: Vec<_> = (0..6).map(|dst| topology.port_in(0, 0, dst, 0)).collect();
+        assert_eq!(ports, [None, Some(0), None, Some(1), None, Some(0)]);
     }
 
     #[test]

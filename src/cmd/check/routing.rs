@@ -23,7 +23,7 @@ pub(super) fn compare(functions: &RoutingFunctions, torus: &Torus) -> Result<(),
     if nodes <= ALL_PAIRS {
         for here in 0..nodes {
             for dst in 0..nodes {
-                pair(functions, torus, here, dst)?;
+                decisions(functions, torus, here, dst)?;
             }
         }
         return Ok(());
@@ -31,12 +31,13 @@ pub(super) fn compare(functions: &RoutingFunctions, torus: &Torus) -> Result<(),
     let mut random = ChaCha8Rng::seed_from_u64(nodes as u64);
     for _ in 0..SAMPLED_PAIRS {
         let mut node = || random.random_range(0..nodes);
-        pair(functions, torus, node(), node())?;
+        decisions(functions, torus, node(), node())?;
     }
     Ok(())
 }
 
-/// Machines whose pairs stand for those of all shapes: a decision looks at one dimension.
+/// Machines whose pairs stand for those of all shapes: a decision looks at one dimension, and in a ring of two at
+/// whether the distance in the others is odd.
 pub(super) fn samples() -> Vec<Torus> {
     let lines = (1..=64).flat_map(|size| [false, true].map(|ring| vec![(size, ring)]));
     let mixed = [
@@ -48,21 +49,34 @@ pub(super) fn samples() -> Vec<Torus> {
     lines.chain(mixed).map(|dims| Torus::new(&dims)).collect()
 }
 
-fn pair(
+/// Decisions at `here` about packets to `dst`, from there and from the next node.
+fn decisions(
     functions: &RoutingFunctions,
     torus: &Torus,
     here: usize,
     dst: usize,
 ) -> Result<(), String> {
+    let next = (here + 1) % torus.nodes();
+    pair(functions, torus, (here, dst), here)?;
+    pair(functions, torus, (next, dst), here)
+}
+
+fn pair(
+    functions: &RoutingFunctions,
+    torus: &Torus,
+    (src, dst): (usize, usize),
+    here: usize,
+) -> Result<(), String> {
     let of = |value: &dyn Fn(usize) -> u8, absent: u8| {
         std::array::from_fn(|d| if d < torus.dims() { value(d) } else { absent })
     };
-    let (at, to) = (torus.coord(here), torus.coord(dst));
+    let (from, at, to) = (torus.coord(src), torus.coord(here), torus.coord(dst));
     let query = RoutingQuery {
         size: of(&|d| torus.size(d), 1),
         ring: std::array::from_fn(|d| d < torus.dims() && torus.ring(d)),
         order: std::array::from_fn(|d| d as u8),
         here: of(&|d| at[d], 0),
+        src: of(&|d| from[d], 0),
         dst: of(&|d| to[d], 0),
         dynamic: false,
         in_port: RoutingFunctions::LOCAL,
@@ -80,9 +94,10 @@ fn pair(
             })
             .collect();
         format!(
-            "its routing functions are not those that this check follows: on {}, from {} to {}: {what}",
+            "its routing functions are not those that this check follows: on {}, at {} from {} to {}: {what}",
             sizes.join("x"),
             joined(&at[..torus.dims()]),
+            joined(&from[..torus.dims()]),
             joined(&to[..torus.dims()])
         )
     };
@@ -98,7 +113,7 @@ fn pair(
             port: in_port.into(),
             dateline: usize::from(in_vc % 2),
         });
-        let expected = Hop::next(torus, &Rules::default(), here, dst, arrival);
+        let expected = Hop::next(torus, &Rules::default(), (src, dst), here, arrival);
         let found = hop(decided);
         if found != expected {
             return Err(differs(format!(

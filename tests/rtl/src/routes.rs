@@ -140,7 +140,8 @@ impl Shape {
 }
 
 /// The fixed route as the specification says it, from the pair alone: dimension by dimension, the short way
-/// round, ties + from even and - from odd source coordinates.
+/// round, ties + from even and - from odd source coordinates; in a ring of two the reverse, if the distance in the
+/// other dimensions is odd.
 pub fn reference_route(shape: &Shape, src: &Place, dst: &Place) -> Vec<u8> {
     let mut ports = Vec::new();
     for d in shape.order.map(usize::from) {
@@ -151,10 +152,13 @@ pub fn reference_route(shape: &Shape, src: &Place, dst: &Place) -> Vec<u8> {
         );
         let steps = if shape.ring[d] {
             let up = (t - s).rem_euclid(size);
+            let others = (0..MAX_DIM).filter(|&k| k != d);
+            let distance: u8 = others.map(|k| src[k].abs_diff(dst[k])).sum();
+            let turned = size == 2 && distance % 2 == 1;
             match (2 * up).cmp(&size) {
                 std::cmp::Ordering::Less => up,
                 std::cmp::Ordering::Greater => up - size,
-                std::cmp::Ordering::Equal if s % 2 == 0 => up,
+                std::cmp::Ordering::Equal if (s % 2 == 0) != turned => up,
                 std::cmp::Ordering::Equal => -up,
             }
         } else {
@@ -180,6 +184,8 @@ pub struct Decision {
 pub struct Arrival {
     /// Where the router is.
     pub here: Place,
+    /// Source.
+    pub src: Place,
     /// Destination.
     pub dst: Place,
     /// Port by which it came, [`LOCAL_PORT`] when injected here.
@@ -233,7 +239,7 @@ pub(crate) fn pack(values: &[u8], width: u32) -> u64 {
 impl RtlRouter {
     /// Decides where a packet on its fixed route goes.
     pub fn decide(&mut self, shape: &Shape, arrival: &Arrival) -> Decision {
-        self.ask(shape, arrival, pack(&arrival.dst, 6));
+        self.ask(shape, arrival, 0);
         let unit = &self.unit;
         Decision {
             port: unit.get(self.port, 0) as u8,
@@ -245,19 +251,21 @@ impl RtlRouter {
     pub fn minimal_ports(&mut self, shape: &Shape, here: &Place, dst: &Place) -> Vec<u8> {
         let arrival = Arrival {
             here: *here,
+            src: *here,
             dst: *dst,
             in_port: LOCAL_PORT,
             in_vc: 0,
         };
-        self.ask(shape, &arrival, pack(dst, 6) | 1 << 63);
+        self.ask(shape, &arrival, 1 << 63);
         let ports = self.unit.get(self.minimal, 0);
         (0..2 * MAX_DIM as u8)
             .filter(|port| ports >> port & 1 != 0)
             .collect()
     }
 
-    /// Sets the inputs for a packet whose header begins with `head`.
-    fn ask(&mut self, shape: &Shape, arrival: &Arrival, head: u64) {
+    /// Sets the inputs for a packet, with these further bits of its header's first words.
+    fn ask(&mut self, shape: &Shape, arrival: &Arrival, bits: u64) {
+        let head = pack(&arrival.dst, 6) | pack(&arrival.src, 6) << 32 | bits;
         let unit = &mut self.unit;
         unit.set(self.coord, 0, pack(&arrival.here, 6));
         unit.set(self.size, 0, pack(&shape.size, 7));
@@ -286,6 +294,7 @@ pub fn follow(
     let mut path = Vec::new();
     let mut arrival = Arrival {
         here: *src,
+        src: *src,
         dst: *dst,
         in_port: LOCAL_PORT,
         in_vc: 0,
@@ -308,6 +317,7 @@ pub fn follow(
         }
         arrival = Arrival {
             here: next,
+            src: *src,
             dst: *dst,
             in_port: port ^ 1,
             in_vc: dateline.into(),

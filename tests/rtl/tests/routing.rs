@@ -67,14 +67,17 @@ fn assert_equal_decisions(router: &mut RtlRouter, shape: &Shape, dims: usize) {
     // (port, channel) by which it came: injected here, else channels 0 to 7 deterministic, two of the dynamic ones.
     let linked = (0..2 * dims as u8).flat_map(|port| [0, 1, 2, 5, 7, 8, 15].map(|vc| (port, vc)));
     let arrivals: Vec<(u8, u8)> = [(LOCAL_PORT, 0)].into_iter().chain(linked).collect();
-    for here in shape.places() {
-        for dst in shape.places() {
-            let (at, to) = (shape.index(&here), shape.index(&dst));
-            for &(in_port, in_vc) in &arrivals {
+    let places = shape.places();
+    for (at, &here) in places.iter().enumerate() {
+        for (to, &dst) in places.iter().enumerate() {
+            // Whether the distance is odd decides in rings of two.
+            let sources = [at, (at + 1) % places.len()];
+            for (&(in_port, in_vc), from) in arrivals.iter().flat_map(|a| sources.map(|s| (a, s))) {
                 let decision = router.decide(
                     shape,
                     &Arrival {
                         here,
+                        src: places[from],
                         dst,
                         in_port,
                         in_vc,
@@ -85,7 +88,7 @@ fn assert_equal_decisions(router: &mut RtlRouter, shape: &Shape, dims: usize) {
                     port: in_port.into(),
                     dateline: usize::from(in_vc % 2),
                 });
-                let hop = Hop::next(&torus, &rules, at, to, arrival);
+                let hop = Hop::next(&torus, &rules, (from, to), at, arrival);
                 let rtl = match decision.port {
                     LOCAL_PORT => Hop::Eject,
                     port => Hop::Link(Route {
@@ -175,6 +178,7 @@ fn hw3_destination_outside_the_machine_has_no_route() {
                     &shape,
                     &Arrival {
                         here,
+                        src: here,
                         dst,
                         in_port: LOCAL_PORT,
                         in_vc: 0,
