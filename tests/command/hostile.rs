@@ -241,6 +241,16 @@ fn x5_full_disk_and_limit_of_file_size_end_with_the_files_name() {
         command.current_dir(dir.path()).args(["-c", &script]);
         ends_with(&mut command, 1, words);
     };
+    // The model is there before the limit.
+    let traced = [
+        "run",
+        "ping.goal",
+        "--trace",
+        "/dev/null",
+        "--trace-window",
+        "0:10",
+    ];
+    ends_with(&mut gyre_in(dir.path(), &traced), 0, &[]);
     limited(
         "run ping.goal --trace x.vcd --trace-window 0:100000",
         &["x.vcd", "File too large"],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Outputs.
 
+use std::error::Error;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
@@ -215,11 +216,13 @@ fn beside(path: &Path, mode: u32, ending: &str) -> io::Result<NamedTempFile> {
     builder.prefix(".gyre-").suffix(ending);
     let made = builder.permissions(Permissions::from_mode(mode));
     // The folder is what an error is about, not a name that nobody gave.
-    made.tempfile_in(folder)
-        .map_err(|error| match error.raw_os_error() {
+    made.tempfile_in(folder).map_err(|error| {
+        let of_system = error.source().and_then(|source| source.downcast_ref());
+        match of_system.and_then(io::Error::raw_os_error) {
             Some(code) => io::Error::from_raw_os_error(code),
-            None => io::Error::from(error.kind()),
-        })
+            None => error,
+        }
+    })
 }
 
 /// Standard output or standard error, if a path such as `/dev/stdout` leads there.
@@ -311,7 +314,8 @@ mod tests {
             assert_eq!(text, expected);
         }
         write(Path::new("/dev/null"), b"nothing").expect("taken");
-        check(&dir.path().join("no/such/folder")).expect_err("no folder");
+        let error = check(&dir.path().join("no/such/folder")).expect_err("no folder");
+        assert_eq!(error.raw_os_error(), Some(2), "{error}");
     }
 
     #[test]
