@@ -32,10 +32,13 @@ impl Graph<'_> {
                 }
             }
         }
-        for (stream, begin) in begins.iter_mut().enumerate() {
+        for stream in 0..begins.len() {
             let packets = self.messages.packets()[stream].clone();
             let way = self.streams.all[stream].way.clone();
-            let place = match (way.first(), way.last(), begin.queued) {
+            // A request within a node brings its data there.
+            let asked = packets.request.and_then(|request| begins[request].queued);
+            let begin = &mut begins[stream];
+            let place = match (way.first(), way.last(), begin.queued.or(asked)) {
                 (Some(&first), Some(&last), _) => Place::Nodes {
                     from: self.recording.links[first].node,
                     to: self.recording.links[last].to,
