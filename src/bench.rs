@@ -283,7 +283,7 @@ pub fn run(args: &BenchArgs, command: &CommandLine) -> Result<Outcome, RunError>
     }
     if let Some(file) = plot {
         // Refused now, not after the measurement.
-        gyre_files::check(file).map_err(|error| {
+        gyre_files::check("--plot", file).map_err(|error| {
             UsageError::Combination(format!("--plot {}: {error}", file.display()))
         })?;
     }

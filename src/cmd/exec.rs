@@ -183,8 +183,11 @@ fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
     let placement = Placement::new(tasks, &spec.config.dims, args.map.as_deref())?;
     waves::check(options, &spec)?;
     waves::check_scopes(options, &spec)?;
+    let program = std::path::Path::new(&args.program[0]);
+    gyre_files::keep(program)
+        .map_err(|error| UsageError::Combination(format!("{}: {error}", program.display())))?;
     if let Some(path) = &args.json {
-        gyre_files::check(path)
+        gyre_files::check("--json", path)
             .map_err(|error| UsageError::Combination(unwritable(path, &error)))?;
     }
     let stuck = STUCK_PS / spec.config.cycle_ps;
@@ -335,6 +338,9 @@ fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result
         complain(format_args!("{RANDOM}"));
     }
     let (ends_ps, machine) = served?;
+    if let Some(error) = screen.borrow_mut().failed.take() {
+        return Err(RunError::Output(format!("standard output: {error}")));
+    }
     let mut flits = flits(job.machine());
     for (now, before) in flits.iter_mut().flatten().zip(before.iter().flatten()) {
         *now -= before;

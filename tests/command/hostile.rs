@@ -242,15 +242,9 @@ fn x5_full_disk_and_limit_of_file_size_end_with_the_files_name() {
         ends_with(&mut command, 1, words);
     };
     // The model is there before the limit.
-    let traced = [
-        "run",
-        "ping.goal",
-        "--trace",
-        "/dev/null",
-        "--trace-window",
-        "0:10",
-    ];
-    ends_with(&mut gyre_in(dir.path(), &traced), 0, &[]);
+    let elsewhere = folder_with(&[("ping.goal", PING)]);
+    let traced = ["run", "ping.goal", "--trace", "x.vcd"];
+    ends_with(&mut gyre_in(elsewhere.path(), &traced), 0, &[]);
     limited(
         "run ping.goal --trace x.vcd --trace-window 0:100000",
         &["x.vcd", "File too large"],
@@ -265,6 +259,97 @@ fn x5_full_disk_and_limit_of_file_size_end_with_the_files_name() {
     );
     let left = fs::read_dir(dir.path()).expect("a folder").count();
     assert_eq!(left, 1, "nothing half written is left");
+}
+
+#[test]
+fn x5_outputs_replace_no_input_and_no_other_output() {
+    let script = "#!/bin/sh\n";
+    let files = [
+        ("ping.goal", PING),
+        ("m.toml", "[machine]\n"),
+        ("a.sh", script),
+    ];
+    let dir = folder_with(&files);
+    std::os::unix::fs::symlink("ping.goal", dir.path().join("in.html")).expect("a link");
+    for arguments in [
+        "run ping.goal --log ./ping.goal",
+        "run ping.goal --timeline in.html",
+        "run ping.goal --machine m.toml --log m.toml",
+        "exec -n 2 --shape 2x1x1 --json a.sh -- ./a.sh",
+        "run ping.goal --timeline a.html --log ./a.html",
+        "run ping.goal --trace a.vcd --log a.vcd",
+    ] {
+        let words: Vec<&str> = arguments.split(' ').collect();
+        ends_with(
+            &mut gyre_in(dir.path(), &words),
+            2,
+            &["expected another file"],
+        );
+    }
+    for (name, text) in files {
+        assert_eq!(
+            fs::read_to_string(dir.path().join(name)).expect("there"),
+            text
+        );
+    }
+    assert_eq!(fs::read_dir(dir.path()).expect("a folder").count(), 4);
+}
+
+#[test]
+fn x5_refused_bench_leaves_earlier_results() {
+    let dir = folder_with(&[("v.html", "mine"), ("v.log", "mine")]);
+    let bench = "bench ack --shape 1x1x1 --timeline v.html --log v.log";
+    let words: Vec<&str> = bench.split(' ').collect();
+    ends_with(&mut gyre_in(dir.path(), &words), 2, &[]);
+    for name in ["v.html", "v.log"] {
+        let left = fs::read_to_string(dir.path().join(name));
+        assert_eq!(left.expect("not lost"), "mine");
+    }
+}
+
+#[test]
+fn x5_absurd_numbers_of_tasks_repeated_settings_and_files_as_caches_are_refused() {
+    let dir = folder_with(&[("ping.goal", PING)]);
+    for (arguments, word) in [
+        (
+            "exec -n 4294967296 --shape 2x1x1 -- true",
+            "reception FIFOs",
+        ),
+        (
+            "exec -n 18446744073709551615 --shape 2x1x1 -- true",
+            "reception FIFOs",
+        ),
+        (
+            "run ping.goal --set window=1 --set window=2",
+            "--set window: given twice, expected once",
+        ),
+    ] {
+        let words: Vec<&str> = arguments.split(' ').collect();
+        ends_with(&mut gyre_in(dir.path(), &words), 2, &[word]);
+    }
+    for cache in ["ping.goal", "ping.goal/x", "/dev/null"] {
+        let mut command = gyre_in(dir.path(), &["run", "ping.goal"]);
+        ends_with(command.env("GYRE_CACHE", cache), 2, &["is no folder"]);
+    }
+}
+
+#[test]
+fn x5_small_stacks_run_and_lost_output_of_tasks_is_an_error() {
+    let dir = folder_with(&[("ping.goal", PING)]);
+    let gyre = env!("CARGO_BIN_EXE_gyre");
+    let in_shell = |script: &str| {
+        let mut command = Command::new("sh");
+        let script = script.replace("GYRE", gyre);
+        command.current_dir(dir.path()).args(["-c", &script]);
+        command
+    };
+    ends_with(
+        &mut in_shell("ulimit -s 64; exec GYRE run ping.goal"),
+        0,
+        &[],
+    );
+    let full = "GYRE exec -n 2 --shape 2x1x1 -- echo hi > /dev/full";
+    ends_with(&mut in_shell(full), 1, &["standard output: No space left"]);
 }
 
 #[test]

@@ -40,7 +40,8 @@ pub fn parse(file: &str, text: &[u8]) -> Result<Program, Box<ParseError>> {
 /// # Errors
 /// [`LoadError`] if the file cannot be read or is refused by [`parse`].
 pub fn parse_file(path: &Path) -> Result<Program, LoadError> {
-    let text = gyre_files::read(path, u32::MAX.into()).map_err(|source| LoadError::Read {
+    let text = gyre_files::keep(path).and_then(|()| gyre_files::read(path, u32::MAX.into()));
+    let text = text.map_err(|source| LoadError::Read {
         path: path.to_owned(),
         source,
     })?;

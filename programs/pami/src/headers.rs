@@ -14,6 +14,9 @@ use parking_lot::Mutex;
 
 use crate::failure::Failure;
 
+/// Bytes of the longest header: more would keep the call in sending pieces.
+pub const LONGEST: usize = 1 << 20;
+
 /// Dispatch of the pieces.
 pub const DISPATCH: u8 = 221;
 

@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::dispatch::IMMEDIATE;
 use crate::event::Event;
 use crate::failure::Failure;
+use crate::headers::LONGEST;
 use crate::memory::map;
 use crate::parameters::exported;
 use crate::typed_data::{Function, Place};
@@ -48,6 +49,10 @@ fn dispatch(context: &Context, send: &abi::SendImmediate) -> Result<u8, Failure>
         let text = format!(
             "a header of {length} bytes by dispatch {number}, which has no long headers: expected at most {IMMEDIATE}"
         );
+        return Err(Failure::invalid(text));
+    }
+    if length > LONGEST {
+        let text = format!("a header of {length} bytes: expected at most {LONGEST}");
         return Err(Failure::invalid(text));
     }
     // Numbers that are set fit.

@@ -55,7 +55,8 @@ impl ClientFile {
             path: path.clone(),
             reason,
         };
-        let text = gyre_files::read_text(Path::new(&path), CONFIGURATION_BYTES);
+        let text = gyre_files::keep(Path::new(&path))
+            .and_then(|()| gyre_files::read_text(Path::new(&path), CONFIGURATION_BYTES));
         let text = text.map_err(|error| refuse(error.to_string()))?;
         Self::parse(path, &text, application)
     }

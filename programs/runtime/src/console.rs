@@ -8,7 +8,9 @@ use std::process::ExitCode;
 /// A text without the characters that steer a terminal, each of which is shown as it is written in Rust.
 #[must_use]
 pub fn plain(text: &str) -> Cow<'_, str> {
-    let steers = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    // Marks that turn the direction of a line, or that nobody sees, besides control characters.
+    let hides = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    let steers = |c: char| (c.is_control() && !matches!(c, '\n' | '\t')) || hides(c);
     if !text.contains(steers) {
         return Cow::Borrowed(text);
     }
@@ -54,5 +56,6 @@ mod tests {
             plain("a\u{1b}[2Jb\r\u{7}\u{9b}"),
             "a\\u{1b}[2Jb\\r\\u{7}\\u{9b}"
         );
+        assert_eq!(plain("a\u{202e}b\u{feff}"), "a\\u{202e}b\\u{feff}");
     }
 }

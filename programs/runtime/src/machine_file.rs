@@ -264,7 +264,8 @@ fn read(path: &Path) -> Result<(MachineFile, bool), UsageError> {
         path: path.display().to_string(),
         reason,
     };
-    let text = gyre_files::read_text(path, CONFIGURATION_BYTES);
+    let text =
+        gyre_files::keep(path).and_then(|()| gyre_files::read_text(path, CONFIGURATION_BYTES));
     let text = text.map_err(|error| wrong(error.to_string()))?;
     let file: MachineFile =
         toml::from_str(&text).map_err(|error| wrong(in_words(&error.to_string())))?;

@@ -42,6 +42,9 @@ impl Placement {
     pub fn new(ranks: usize, shape: &[u16], map: Option<&str>) -> Result<Self, UsageError> {
         let nodes: usize = shape.iter().map(|&s| usize::from(s)).product();
         let per_node = ranks.div_ceil(nodes);
+        if per_node as u64 > REC_COUNT {
+            return Err(too_many(0));
+        }
         let default: String = (0..shape.len())
             .rev()
             .map(dimension_letter)

@@ -201,7 +201,13 @@ impl Settings {
                     known: known.join(", "),
                 });
             };
-            values.insert(entry.key(), Some(entry.parse(value)?));
+            if values
+                .insert(entry.key(), Some(entry.parse(value)?))
+                .is_some_and(|v| v.is_some())
+            {
+                let text = format!("--set {key}: given twice, expected once");
+                return Err(UsageError::Combination(text));
+            }
         }
         Ok(Self { values })
     }

@@ -80,7 +80,7 @@ impl Timeline {
             log: options.log.clone(),
         };
         if let Some(log) = &files.log {
-            gyre_files::check(&log.path)
+            gyre_files::check("--log", &log.path)
                 .map_err(|error| UsageError::Combination(refused("--log", &log.path, error)))?;
         }
         if files.file.is_some() || files.log.is_some() {
@@ -104,23 +104,25 @@ impl Timeline {
             text: wrong.to_owned(),
             waits: Vec::new(),
         });
-        self.write(told, Some(figures), failure.as_ref())
+        self.write(self.recorder.take(), told, Some(figures), failure.as_ref())
     }
 
     /// Writes the events up to the failure of a run. An error of the write is not reported: the run's own error says more.
     pub fn failed(&self, told: Told<'_>, failure: impl FnOnce() -> Failure) {
-        if self.file.is_some() || self.log.is_some() {
-            let _ = self.write(told, None, Some(&failure()));
+        let recordings = self.recorder.take();
+        // Without a machine nothing has failed: what was there before is left.
+        if (self.file.is_some() || self.log.is_some()) && !recordings.is_empty() {
+            let _ = self.write(recordings, told, None, Some(&failure()));
         }
     }
 
     fn write(
         &self,
+        recordings: Vec<Recording>,
         told: Told<'_>,
         figures: Option<&Map<String, Value>>,
         failure: Option<&Failure>,
     ) -> Result<Option<String>, RunError> {
-        let recordings = self.recorder.take();
         let mut lines = Vec::new();
         if let Some(log) = &self.log {
             let written = log.write(&recordings);
@@ -154,7 +156,7 @@ impl TimelineFile {
                 });
             }
         };
-        gyre_files::check(path)
+        gyre_files::check("--timeline", path)
             .map_err(|error| UsageError::Combination(refused("--timeline", path, error)))?;
         Ok(Self {
             path: path.to_owned(),

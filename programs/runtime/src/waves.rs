@@ -68,7 +68,7 @@ pub fn check(options: &MachineOptions, spec: &MachineSpec) -> Result<(), UsageEr
         .check(spec.nodes())
         .map_err(|error| wrong(option, error))?;
     let path = &config.path;
-    gyre_files::check(path)
+    gyre_files::check("--trace", path)
         .map_err(|error| UsageError::Combination(format!("--{option} {}: {error}", path.display())))
 }
 

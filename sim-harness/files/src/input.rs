@@ -8,7 +8,15 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-use crate::{Fault, kind};
+use crate::{Fault, claims, kind};
+
+/// Notes that a file which a user names is read: no output may take its place.
+///
+/// # Errors
+/// A file that is an output of the command.
+pub fn keep(path: &Path) -> io::Result<()> {
+    Ok(claims::input(path)?)
+}
 
 /// Opens a regular file to read it.
 ///

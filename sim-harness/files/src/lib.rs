@@ -3,15 +3,17 @@
 //!
 //! - An input is a regular file: a pipe would keep the process waiting, a device would never end.
 //! - An output is there whole or as it was before: it is written beside its place, which it takes when it is finished.
+//! - No output takes the place of an input ([`keep`]) or of another output ([`check`]).
 //! - What is unfinished when a signal ends the process is removed ([`end_by_signals`]).
 
 #![forbid(unsafe_code)]
 
+mod claims;
 mod input;
 mod interrupt;
 mod output;
 
-pub use input::{open, read, read_text};
+pub use input::{keep, open, read, read_text};
 pub use interrupt::{Unfinished, end_by_signals, output_of, run};
 pub use output::{Output, Scratch, check, create, write};
 
@@ -28,6 +30,10 @@ enum Fault {
     NoInput(&'static str),
     #[error("is {0}: expected a regular file, standard output or /dev/null")]
     NoOutput(&'static str),
+    #[error("is an input of the command: expected another file")]
+    IsInput,
+    #[error("is the output of {option}: expected another file")]
+    IsOutput { option: &'static str },
     #[error("has more than {limit} bytes: expected at most that")]
     TooLarge { limit: u64 },
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::interrupt::Unfinished;
-use crate::{Fault, kind};
+use crate::{Fault, claims, kind};
 
 /// An output that is being written.
 #[derive(Debug)]
@@ -46,12 +46,15 @@ pub fn create(path: &Path) -> io::Result<Output> {
     Ok(output)
 }
 
-/// Refuses an output that could not be written, and changes nothing.
+/// Refuses an output of an option that could not be written, and changes nothing.
 ///
 /// # Errors
-/// As [`create`].
-pub fn check(path: &Path) -> io::Result<()> {
-    begin(path).map(drop)
+/// As [`create`]; a file that the command reads, or that another option writes.
+pub fn check(option: &'static str, path: &Path) -> io::Result<()> {
+    if let Kind::Stream(_) = begin(path)?.0 {
+        return Ok(());
+    }
+    Ok(claims::output(option, path)?)
 }
 
 fn begin(path: &Path) -> io::Result<Output> {
@@ -279,7 +282,7 @@ mod tests {
         output.finish().expect("finished");
         assert_eq!(fs::read(&path).expect("there"), b"other");
         assert_eq!(fs::metadata(&path).expect("there").mode() & 0o777, 0o640);
-        check(&path).expect("it can be written");
+        check("--a", &path).expect("it can be written");
         assert_eq!(fs::read(&path).expect("there"), b"other");
         assert_eq!(names(dir.path()), ["x.json"]);
     }
@@ -290,7 +293,7 @@ mod tests {
         let (file, link) = (dir.path().join("file"), dir.path().join("link"));
         fs::write(&file, "old").expect("file");
         std::os::unix::fs::symlink("file", &link).expect("link");
-        check(&link).expect("it can be written");
+        check("--a", &link).expect("it can be written");
         write(&link, b"new").expect("written");
         assert!(link.is_symlink());
         assert_eq!(fs::read(&file).expect("there"), b"new");
@@ -308,14 +311,45 @@ mod tests {
             (dir.path(), "a folder"),
             (Path::new("/dev/full"), "a device"),
         ] {
-            let text = check(path).expect_err("refused").to_string();
+            let text = check("--a", path).expect_err("refused").to_string();
             let expected =
                 format!("is {found}: expected a regular file, standard output or /dev/null");
             assert_eq!(text, expected);
         }
         write(Path::new("/dev/null"), b"nothing").expect("taken");
-        let error = check(&dir.path().join("no/such/folder")).expect_err("no folder");
+        let error = check("--a", &dir.path().join("no/such/folder")).expect_err("no folder");
         assert_eq!(error.raw_os_error(), Some(2), "{error}");
+    }
+
+    #[test]
+    fn x5_output_takes_the_place_of_no_input_and_of_no_other_output() {
+        let dir = dir();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("in"), "mine").expect("file");
+        std::os::unix::fs::symlink("in", at("link")).expect("link");
+        std::os::unix::fs::symlink("new", at("dangling")).expect("link");
+        crate::keep(&at("in")).expect("an input");
+        for name in ["in", "./in", "link"] {
+            let text = check("--a", &at(name)).expect_err("refused").to_string();
+            assert_eq!(text, "is an input of the command: expected another file");
+        }
+        check("--a", &at("new")).expect("an output");
+        check("--a", &at("new")).expect("the same");
+        let refused = "is the output of --a: expected another file";
+        let text = check("--b", &at("./new")).expect_err("refused").to_string();
+        assert_eq!(text, refused);
+        fs::write(at("new"), "").expect("file");
+        for path in [at("new"), at("dangling")] {
+            assert_eq!(
+                check("--b", &path).expect_err("refused").to_string(),
+                refused
+            );
+            assert_eq!(
+                crate::keep(&path).expect_err("refused").to_string(),
+                refused
+            );
+        }
+        assert_eq!(fs::read(at("in")).expect("there"), b"mine");
     }
 
     #[test]

@@ -169,6 +169,13 @@ pub enum Error {
         problem: String,
     },
 
+    /// A file named as the folder of a cache, or of one.
+    #[error("{}: is no folder: expected one for models; GYRE_CACHE names another", path.display())]
+    NoFolder {
+        /// The path.
+        path: PathBuf,
+    },
+
     /// A folder named as a cache that holds something else.
     #[error(
         "{}: is no cache of models, {found} is in it: expected an empty folder or one that does not exist; GYRE_CACHE names another folder for models",
@@ -273,6 +280,7 @@ impl Error {
                 | Self::NotInstalled(_)
                 | Self::NoCache
                 | Self::NoCacheFolder { .. }
+                | Self::NoFolder { .. }
         )
     }
 

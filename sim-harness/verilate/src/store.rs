@@ -112,7 +112,12 @@ impl Store {
     pub(crate) fn open(dir: PathBuf, limit: u64) -> Result<Self, Error> {
         let mut builder = DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(&dir);
-        made.map_err(Error::io(&dir))?;
+        made.map_err(|source| match source.kind() {
+            ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
+                Error::NoFolder { path: dir.clone() }
+            }
+            _ => Error::io(&dir)(source),
+        })?;
         trusted(&dir)?;
         let writable = rustix::fs::access(&dir, Access::WRITE_OK).is_ok();
         mark(&dir, writable)?;

@@ -23,6 +23,8 @@ pub struct Screen {
     pub measured: bool,
     /// Tasks that have ended with something of their node, in that order.
     pub amid: Vec<u32>,
+    /// First failure to write standard output.
+    pub failed: Option<io::Error>,
     /// Incomplete last line of each task and stream.
     lines: Vec<[Vec<u8>; 2]>,
 }
@@ -36,6 +38,7 @@ impl Screen {
             alone: None,
             measured: false,
             amid: Vec::new(),
+            failed: None,
             lines: vec![Default::default(); tasks],
         }
     }
@@ -76,7 +79,7 @@ impl Screen {
         }
     }
 
-    fn write(&self, task: u32, stream: Stream, lines: &[u8]) {
+    fn write(&mut self, task: u32, stream: Stream, lines: &[u8]) {
         let mut text = Vec::new();
         for line in lines.split_inclusive(|&byte| byte == b'\n') {
             if self.tag {
@@ -84,13 +87,19 @@ impl Screen {
             }
             text.extend_from_slice(line);
         }
-        // A reader that has gone does not end the run.
-        let _ = match stream {
+        let written = match stream {
             Stream::Output => io::stdout()
                 .lock()
                 .write_all(&text)
                 .and_then(|()| io::stdout().flush()),
-            Stream::Error => io::stderr().lock().write_all(&text),
+            // Where that cannot be written, the error could not be told.
+            Stream::Error => return drop(io::stderr().lock().write_all(&text)),
         };
+        // A reader that has gone does not end the run.
+        if let Err(error) = written
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            self.failed.get_or_insert(error);
+        }
     }
 }

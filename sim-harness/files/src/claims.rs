@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Files that the command reads and writes: no output takes the place of an input, or of another output.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use crate::Fault;
+
+/// A file, by its place and, if it is there, by what is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    path: PathBuf,
+    found: Option<(u64, u64)>,
+}
+
+impl Place {
+    /// The place that a path names.
+    fn of(path: &Path) -> Self {
+        let found = fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
+        let whole = path.canonicalize().or_else(|_| {
+            let folder = match path.parent() {
+                Some(folder) if folder != Path::new("") => folder,
+                _ => Path::new("."),
+            };
+            folder.canonicalize().map(|folder| match path.file_name() {
+                Some(name) => folder.join(name),
+                None => folder,
+            })
+        });
+        Self {
+            path: whole.unwrap_or_else(|_| path.to_owned()),
+            found,
+        }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        self.path == other.path || self.found.is_some() && self.found == other.found
+    }
+}
+
+#[derive(Debug)]
+struct Claims {
+    inputs: Vec<Place>,
+    /// With the option that names each.
+    outputs: Vec<(&'static str, Place)>,
+}
+
+static CLAIMS: Mutex<Claims> = Mutex::new(Claims {
+    inputs: Vec::new(),
+    outputs: Vec::new(),
+});
+
+/// Notes an input: no output may take its place. Files that the command has made itself are none.
+///
+/// # Errors
+/// An input that is an output of an option.
+pub(crate) fn input(path: &Path) -> Result<(), Fault> {
+    let place = Place::of(path);
+    let mut claims = CLAIMS.lock().unwrap_or_else(PoisonError::into_inner);
+    let output = claims.outputs.iter().find(|(_, output)| output.is(&place));
+    if let Some(&(option, _)) = output {
+        return Err(Fault::IsOutput { option });
+    }
+    if !claims.inputs.contains(&place) {
+        claims.inputs.push(place);
+    }
+    Ok(())
+}
+
+/// Notes the output of an option.
+///
+/// # Errors
+/// An input, or the output of another option.
+pub(crate) fn output(option: &'static str, path: &Path) -> Result<(), Fault> {
+    let place = Place::of(path);
+    let mut claims = CLAIMS.lock().unwrap_or_else(PoisonError::into_inner);
+    if claims.inputs.iter().any(|input| input.is(&place)) {
+        return Err(Fault::IsInput);
+    }
+    let of_other = claims
+        .outputs
+        .iter()
+        .find(|(other, output)| *other != option && output.is(&place));
+    if let Some(&(option, _)) = of_other {
+        return Err(Fault::IsOutput { option });
+    }
+    if !claims
+        .outputs
+        .iter()
+        .any(|(of, at)| *of == option && *at == place)
+    {
+        claims.outputs.push((option, place));
+    }
+    Ok(())
+}
