@@ -109,7 +109,8 @@ fn x7_the_message_holding_the_link_is_the_cause_of_a_hot_spot() {
     let path = hot_spot("why-hot-spot", 8, 200_000);
     let result = proven(
         &path,
-        &[],
+        // One cable in each dimension.
+        &["--mesh", "abc"],
         &["message", "withheld", "to rank 0", "in the way on node"],
     );
     let shares = &result["metrics"]["critical_path_shares"];
@@ -121,6 +122,17 @@ fn x7_the_message_holding_the_link_is_the_cause_of_a_hot_spot() {
         .flat_map(|m| m["blame"].as_array().expect("blame"));
     let links = blamed.filter(|b| b["stage"] == "data_network");
     assert!(links.count() > 0, "{messages:#?}");
+}
+
+#[test]
+fn x7_the_dma_copy_within_a_node_is_memory_time() {
+    let path = crate::scratch("why-copy.goal");
+    let text_of = "num_ranks 2\nrank 0 {\nsend 100000b to 1\n}\nrank 1 {\nrecv 100000b from 0\n}\n";
+    std::fs::write(&path, text_of).expect("a file");
+    let result = json(&["why", text(&path), "--shape", "1x1x1"]);
+    let shares = &result["metrics"]["critical_path_shares"];
+    assert!(number(&shares["memory"]) > 0.5, "{shares}");
+    assert_eq!(shares["other"], 0.0, "{shares}");
 }
 
 #[test]
