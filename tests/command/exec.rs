@@ -212,8 +212,12 @@ fn scattering(word: &str, rest: &str) -> Command {
 
 /// The process that guards the job of a command.
 fn guardian_of(command: u32) -> u32 {
-    let children = format!("/proc/{command}/task/{command}/children");
-    let children = fs::read_to_string(children).expect("there");
+    // Any of its threads may have started it.
+    let threads = fs::read_dir(format!("/proc/{command}/task")).expect("there");
+    let children: String = threads
+        .map(|thread| fs::read_to_string(thread.expect("there").path().join("children")))
+        .map(|children| children.expect("there") + " ")
+        .collect();
     let guards = |child: &u32| {
         let line = fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
         line.contains("guard-job")
