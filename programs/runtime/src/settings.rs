@@ -274,8 +274,10 @@ mod tests {
     }
 
     #[test]
-    fn settings_have_defaults_and_the_last_value_given_counts() {
-        let settings = settings(&["ring=16", "ring = 32"]).expect("both are known");
+    fn settings_have_defaults_and_are_given_once() {
+        let twice = settings(&["ring=16", "ring = 32"]).expect_err("refused");
+        assert_eq!(twice, "--set ring: given twice, expected once");
+        let settings = settings(&["ring = 32"]).expect("it is known");
         assert_eq!(settings.get(&LOAD), 0.1);
         assert_eq!(settings.given(&RING), Some(32));
     }

@@ -35,8 +35,12 @@ impl Place {
         }
     }
 
+    /// Whether another place is the same, or leads to the same file.
     fn is(&self, other: &Self) -> bool {
-        self.path == other.path || self.found.is_some() && self.found == other.found
+        // The system gives the number of a file that is gone to another one.
+        let still_there = || Self::of(&self.path).found == self.found;
+        let same_file = self.found.is_some() && self.found == other.found;
+        self.path == other.path || (same_file && still_there())
     }
 }
 
