@@ -110,9 +110,10 @@ fn x8_model_is_built_once_after_a_killed_build_or_damage() {
     let mode = fs::metadata(&cache).expect("made").permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
     // Remains of other models.
-    fs::create_dir(cache.join("node3_quick-0.part")).expect("own folder");
-    for lock in ["node3_quick-0.lock", "node3_quick-1.lock"] {
-        fs::write(cache.join(lock), "").expect("own folder");
+    let key = "0".repeat(24);
+    fs::create_dir(cache.join(format!("node3_quick-{key}.part"))).expect("own folder");
+    for name in ["node3_quick", "node4_quick"] {
+        fs::write(cache.join(format!("{name}-{key}.lock")), "").expect("own folder");
     }
 
     // Of two processes one builds it, and removes what is left of killed builds.
@@ -137,7 +138,7 @@ fn x8_model_is_built_once_after_a_killed_build_or_damage() {
     assert_eq!((hash(&again), error_of(&again).as_str()), silent);
 
     // Damaged, it is built anew.
-    let entry = cache.join(names(&cache, "")[0].replace(".lock", ""));
+    let entry = cache.join(names(&cache, ".lock")[0].replace(".lock", ""));
     let library = entry.join("model.so");
     let mut bytes = fs::read(&library).expect("a library");
     let middle = bytes.len() / 2;
