@@ -18,6 +18,7 @@ pub(crate) fn read(file: &Path, limit: u64) -> Result<Vec<u8>, Error> {
 }
 
 /// A running hash over the inputs of a build step.
+#[derive(Clone)]
 pub(crate) struct Digest(Sha256);
 
 impl Digest {

@@ -182,12 +182,13 @@ impl Library {
             tools => tools?,
         };
         let resolved = self.model.resolve()?;
-        let key = self.key(&resolved, tools)?;
+        let model = resolved.digest(&tools.toolchain)?;
+        let key = self.key(model.clone(), Some(&tools.compiler));
         let store = Store::open(self.folder()?, cache_bytes()?)?;
         let held = store.get(&self.item(&key), progress, |part| {
             self.build(&resolved, tools, &store, part, progress)
         })?;
-        store.note_sources(&held, &self.sources_key(&resolved, &tools.toolchain)?)?;
+        store.note_sources(&held, || self.key(model, None))?;
         Ok(held)
     }
 
@@ -201,7 +202,8 @@ impl Library {
 
     /// The cache, and the key in it of a library that was made of the same sources; none if it has none.
     fn without_compiler(&self) -> Result<Option<(Store, String)>, Error> {
-        let sources = self.sources_key(&self.model.resolve()?, &locate()?)?;
+        let model = self.model.resolve()?.digest(&locate()?)?;
+        let sources = self.key(model, None);
         let store = Store::open(self.folder()?, cache_bytes()?)?;
         let key = store.made_of(&self.name, &sources)?;
         Ok(key.map(|key| (store, key)))
@@ -228,27 +230,17 @@ impl Library {
             }
             tools => tools?,
         };
-        let key = self.key(&self.model.resolve()?, tools)?;
+        let model = self.model.resolve()?.digest(&tools.toolchain)?;
+        let key = self.key(model, Some(&tools.compiler));
         Ok(self.folder()?.join(format!("{}-{key}", self.name)).exists())
     }
 
-    /// Hash of all that the library is made from and by.
-    fn key(&self, resolved: &Resolved<'_>, tools: &Tools) -> Result<String, Error> {
-        let mut digest = resolved.digest(&tools.toolchain)?;
-        digest.text(&tools.compiler.identity());
-        self.identify(&mut digest);
-        Ok(digest.finish())
-    }
-
-    /// The same without the compiler.
-    fn sources_key(&self, resolved: &Resolved<'_>, toolchain: &Toolchain) -> Result<String, Error> {
-        let mut digest = resolved.digest(toolchain)?;
-        self.identify(&mut digest);
-        Ok(digest.finish())
-    }
-
-    /// Adds what the library is made of besides its model, and the processor.
-    fn identify(&self, digest: &mut Digest) {
+    /// Hash of all that the library is made from: the model's, the rest, and the processor; with the compiler that makes it.
+    fn key(&self, model: Digest, compiler: Option<&Compiler>) -> String {
+        let mut digest = model;
+        if let Some(compiler) = compiler {
+            digest.text(&compiler.identity());
+        }
         digest.text(&processor());
         digest.text(&self.opt_level.to_string());
         digest.text(&self.folder.is_some().to_string());
@@ -260,6 +252,7 @@ impl Library {
         if let Some((_, module)) = &self.elaboration {
             digest.text(module);
         }
+        digest.finish()
     }
 
     fn build(

@@ -212,11 +212,15 @@ impl Store {
     }
 
     /// Notes what an entry was made of, unless that is known.
-    pub(crate) fn note_sources(&self, held: &Held, sources: &str) -> Result<(), Error> {
+    pub(crate) fn note_sources(
+        &self,
+        held: &Held,
+        sources: impl FnOnce() -> String,
+    ) -> Result<(), Error> {
         let note = held.file.with_file_name(SOURCES);
         match note.exists() || !self.writable {
             true => Ok(()),
-            false => write(&note, sources),
+            false => write(&note, &sources()),
         }
     }
 
