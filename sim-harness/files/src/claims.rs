@@ -2,11 +2,12 @@
 //! Files that the command reads and writes: no output takes the place of an input, or of another output.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::Fault;
+use crate::{Fault, folder_of};
 
 /// A file, by its place and, if it is there, by what is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,14 +21,11 @@ impl Place {
     fn of(path: &Path) -> Self {
         let found = fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
         let whole = path.canonicalize().or_else(|_| {
-            let folder = match path.parent() {
-                Some(folder) if folder != Path::new("") => folder,
-                _ => Path::new("."),
-            };
-            folder.canonicalize().map(|folder| match path.file_name() {
-                Some(name) => folder.join(name),
-                None => folder,
-            })
+            let folder = folder_of(path).canonicalize()?;
+            Ok::<_, io::Error>(
+                path.file_name()
+                    .map_or(folder.clone(), |name| folder.join(name)),
+            )
         });
         Self {
             path: whole.unwrap_or_else(|_| path.to_owned()),
@@ -83,19 +81,11 @@ pub(crate) fn output(option: &'static str, path: &Path) -> Result<(), Fault> {
     if claims.inputs.iter().any(|input| input.is(&place)) {
         return Err(Fault::IsInput);
     }
-    let of_other = claims
-        .outputs
-        .iter()
-        .find(|(other, output)| *other != option && output.is(&place));
-    if let Some(&(option, _)) = of_other {
-        return Err(Fault::IsOutput { option });
-    }
-    if !claims
-        .outputs
-        .iter()
-        .any(|(of, at)| *of == option && *at == place)
-    {
-        claims.outputs.push((option, place));
+    let mut outputs = claims.outputs.iter();
+    match outputs.find(|(_, output)| output.is(&place)) {
+        Some(&(other, _)) if other != option => return Err(Fault::IsOutput { option: other }),
+        Some(_) => {}
+        None => claims.outputs.push((option, place)),
     }
     Ok(())
 }

@@ -20,6 +20,7 @@ pub use output::{Output, Scratch, check, create, write};
 use std::fs::FileType;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 
 use thiserror::Error;
 
@@ -41,6 +42,14 @@ enum Fault {
 impl From<Fault> for io::Error {
     fn from(fault: Fault) -> Self {
         io::Error::new(io::ErrorKind::InvalidInput, fault)
+    }
+}
+
+/// The folder that a path lies in.
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::interrupt::Unfinished;
-use crate::{Fault, claims, kind};
+use crate::{Fault, claims, folder_of, kind};
 
 /// An output that is being written.
 #[derive(Debug)]
@@ -209,16 +209,12 @@ impl Scratch {
 
 /// A new file in the folder of `path`.
 fn beside(path: &Path, mode: u32, ending: &str) -> io::Result<NamedTempFile> {
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
     // Its name must say where it comes from, should the process be killed.
     let mut builder = tempfile::Builder::new();
     builder.prefix(".gyre-").suffix(ending);
     let made = builder.permissions(Permissions::from_mode(mode));
     // The folder is what an error is about, not a name that nobody gave.
-    made.tempfile_in(folder).map_err(|error| {
+    made.tempfile_in(folder_of(path)).map_err(|error| {
         let text = error.to_string();
         let words = text.split(" at path ").next().unwrap_or(&text);
         io::Error::new(error.kind(), words)
