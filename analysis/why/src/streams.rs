@@ -3,13 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use gyre_layout::MAX_PAYLOAD_BYTES;
 use gyre_timeline::{Lane, Messages, Recording, What};
 
 /// Cycles that a router takes for a flit that nothing holds up.
 const ROUTER_CYCLES: u64 = 2;
-
-/// Bytes of payload that a packet takes.
-const PACKET_BYTES: usize = 512;
 
 /// Virtual channels of a link at most.
 const CHANNELS: usize = 16;
@@ -63,18 +61,18 @@ pub(crate) struct Stream {
 
 /// Writes of a descriptor's packets to memory of its own node.
 #[derive(Debug, Clone, Default)]
-struct Copy {
+struct LocalWrites {
     /// Bytes of the descriptor.
     bytes: u32,
     /// When each burst went to memory.
     writes: Vec<u64>,
 }
 
-impl Copy {
+impl LocalWrites {
     fn stream(self) -> Stream {
         let bursts = self.writes.len();
         let packets = (self.bytes as usize)
-            .div_ceil(PACKET_BYTES)
+            .div_ceil(MAX_PAYLOAD_BYTES)
             .clamp(1, bursts.max(1));
         let last_burst = |packet: usize| {
             let bursts_to = (packet + 1) * bursts / packets;
@@ -104,9 +102,10 @@ impl Streams {
             .collect();
         let mut links = vec![Vec::new(); recording.links.len()];
         let mut hops: Vec<Vec<Hop>> = vec![Vec::new(); messages.packets().len()];
-        let mut copies = vec![Copy::default(); messages.packets().len()];
+        let mut copies = vec![LocalWrites::default(); messages.packets().len()];
         for (number, event) in recording.events().iter().enumerate() {
-            match (event.what, messages.of_event(number)) {
+            let stream = messages.of_event(number);
+            match (event.what, stream) {
                 (What::Fetch { bytes, .. }, Some(stream)) => copies[stream].bytes = bytes,
                 (What::Written { .. }, Some(stream)) => copies[stream].writes.push(event.ps),
                 _ => {}
@@ -121,7 +120,7 @@ impl Streams {
                 from_ps: event.ps,
                 to_ps: event.end_ps,
                 link,
-                stream: messages.of_event(number),
+                stream,
             };
             links[link].push(hop);
             if let Some(stream) = hop.stream {
