@@ -283,6 +283,7 @@ impl Builder<'_> {
             else {
                 continue;
             };
+            let odd = usize::from(odd_distance(self.torus, packet));
             let mut here = entry;
             let mut came = None;
             loop {
@@ -306,7 +307,6 @@ impl Builder<'_> {
                     }
                 }
                 let number = 2 * (here * self.torus.ports() + route.port) + route.dateline;
-                let odd = usize::from(odd_distance(self.torus, packet));
                 if std::mem::replace(&mut seen[2 * number + odd], true) {
                     break;
                 }
