@@ -5,12 +5,19 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+/// Whether a character steers a terminal, turns the direction of a line, or is not seen.
+fn steers(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => true,
+        '\u{2060}'..='\u{206f}' | '\u{feff}' => true,
+        _ => c.is_control(),
+    }
+}
+
 /// A text without the characters that steer a terminal, each of which is shown as it is written in Rust.
 #[must_use]
 pub fn plain(text: &str) -> Cow<'_, str> {
-    // Marks that turn the direction of a line, or that nobody sees, besides control characters.
-    let hides = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    let steers = |c: char| (c.is_control() && !matches!(c, '\n' | '\t')) || hides(c);
     if !text.contains(steers) {
         return Cow::Borrowed(text);
     }

@@ -201,10 +201,8 @@ impl Settings {
                     known: known.join(", "),
                 });
             };
-            if values
-                .insert(entry.key(), Some(entry.parse(value)?))
-                .is_some_and(|v| v.is_some())
-            {
+            let earlier = values.insert(entry.key(), Some(entry.parse(value)?));
+            if earlier.flatten().is_some() {
                 let text = format!("--set {key}: given twice, expected once");
                 return Err(UsageError::Combination(text));
             }
