@@ -17,6 +17,14 @@ fn gyre_in(dir: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// A line of the shell in `dir`, in which `GYRE` is the command.
+fn in_shell(dir: &Path, line: &str) -> Command {
+    let mut command = Command::new("sh");
+    let line = line.replace("GYRE", env!("CARGO_BIN_EXE_gyre"));
+    command.current_dir(dir).args(["-c", &line]);
+    command
+}
+
 /// Output of a command that must end with a status and say all of `words`.
 fn ends_with(command: &mut Command, status: i32, words: &[&str]) -> Output {
     let output = command.output().expect("started");
@@ -235,11 +243,8 @@ fn x5_neighbours_of_outputs_keep_every_byte() {
 fn x5_full_disk_and_limit_of_file_size_end_with_the_files_name() {
     let dir = folder_with(&[("ping.goal", PING)]);
     let limited = |arguments: &str, words: &[&str]| {
-        let gyre = env!("CARGO_BIN_EXE_gyre");
-        let mut command = Command::new("sh");
-        let script = format!("ulimit -f 8; exec {gyre} {arguments}");
-        command.current_dir(dir.path()).args(["-c", &script]);
-        ends_with(&mut command, 1, words);
+        let line = format!("ulimit -f 8; exec GYRE {arguments}");
+        ends_with(&mut in_shell(dir.path(), &line), 1, words);
     };
     // The model is there before the limit.
     let elsewhere = folder_with(&[("ping.goal", PING)]);
@@ -336,20 +341,11 @@ fn x5_absurd_numbers_of_tasks_repeated_settings_and_files_as_caches_are_refused(
 #[test]
 fn x5_small_stacks_run_and_lost_output_of_tasks_is_an_error() {
     let dir = folder_with(&[("ping.goal", PING)]);
-    let gyre = env!("CARGO_BIN_EXE_gyre");
-    let in_shell = |script: &str| {
-        let mut command = Command::new("sh");
-        let script = script.replace("GYRE", gyre);
-        command.current_dir(dir.path()).args(["-c", &script]);
-        command
-    };
-    ends_with(
-        &mut in_shell("ulimit -s 64; exec GYRE run ping.goal"),
-        0,
-        &[],
-    );
+    let small = "ulimit -s 64; exec GYRE run ping.goal";
+    ends_with(&mut in_shell(dir.path(), small), 0, &[]);
     let full = "GYRE exec -n 2 --shape 2x1x1 -- echo hi > /dev/full";
-    ends_with(&mut in_shell(full), 1, &["standard output: No space left"]);
+    let words = ["standard output: No space left"];
+    ends_with(&mut in_shell(dir.path(), full), 1, &words);
 }
 
 #[test]
@@ -394,13 +390,10 @@ fn x5_memory_that_is_not_there_is_asked_for_before_the_run() {
     );
     let text = format!("num_ranks 2\nrank 0 {{\n{sends}}}\nrank 1 {{\n{receives}}}\n");
     let dir = folder_with(&[("huge.goal", &text)]);
-    let gyre = env!("CARGO_BIN_EXE_gyre");
-    let mut command = Command::new("sh");
-    let script = format!("ulimit -v 4194304; exec {gyre} run huge.goal");
-    command.current_dir(dir.path()).args(["-c", &script]);
+    let limited = "ulimit -v 4194304; exec GYRE run huge.goal";
     let words =
         ["huge.goal: its messages need about 34816 MiB of memory at once: expected at most"];
-    ends_with(&mut command, 2, &words);
+    ends_with(&mut in_shell(dir.path(), limited), 2, &words);
 }
 
 #[test]
