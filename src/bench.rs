@@ -36,7 +36,7 @@ use serde_json::Value;
 
 use gyre::error::RunError;
 use gyre::machine_file::{self, MachineSpec};
-use gyre::options::{MachineOptions, UsageError};
+use gyre::options::{MachineOptions, UsageError, check_output};
 use gyre::outcome::Outcome;
 use gyre::settings::{self, Settings, Table};
 use gyre::timeline::{self, Timeline, Told};
@@ -283,9 +283,7 @@ pub fn run(args: &BenchArgs, command: &CommandLine) -> Result<Outcome, RunError>
     }
     if let Some(file) = plot {
         // Refused now, not after the measurement.
-        gyre_files::check("--plot", file).map_err(|error| {
-            UsageError::Combination(format!("--plot {}: {error}", file.display()))
-        })?;
+        check_output("--plot", file)?;
     }
     // Scopes below a node are known when the machine is made: of nodes, or of routers alone.
     waves::check(options, &spec)?;

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use gyre::options::unwritable;
 use plotters::prelude::*;
 use serde_json::Value;
 
@@ -46,7 +47,6 @@ pub(super) fn accepted_load(file: &Path, title: &str, curve: &[Value]) -> Result
         area.present()?;
         Ok(())
     };
-    let refused = |error: &dyn std::fmt::Display| format!("--plot {}: {error}", file.display());
-    draw().map_err(|error| refused(&error))?;
-    gyre_files::write(file, picture.as_bytes()).map_err(|error| refused(&error))
+    draw().map_err(|error| unwritable("--plot", file, error))?;
+    gyre_files::write(file, picture.as_bytes()).map_err(|error| unwritable("--plot", file, error))
 }

@@ -23,7 +23,9 @@ use gyre::console::complain;
 use gyre::error::{JobError, RunError};
 use gyre::job::Job;
 use gyre::machine_file::{self, MachineSpec};
-use gyre::options::{FAILURE_CYCLES, MachineOptions, UsageError, cubic_shape};
+use gyre::options::{
+    FAILURE_CYCLES, MachineOptions, UsageError, check_output, cubic_shape, unwritable,
+};
 use gyre::outcome::{Outcome, SimFigures, Stopwatch, object};
 use gyre::placement::Placement;
 use gyre::settings::{self, Settings};
@@ -130,7 +132,7 @@ pub fn main(args: &ExecArgs, command: &CommandLine) -> ExitCode {
         if let Some(path) = &args.json {
             let text = outcome.text(true).map_err(io::Error::from);
             let written = text.and_then(|text| gyre_files::write(path, text.as_bytes()));
-            written.map_err(|error| RunError::Output(unwritable(path, &error)))?;
+            written.map_err(|error| RunError::Output(unwritable("--json", path, error)))?;
         }
         Ok(outcome)
     });
@@ -148,10 +150,6 @@ pub fn main(args: &ExecArgs, command: &CommandLine) -> ExitCode {
             ExitCode::from(error.status())
         }
     }
-}
-
-fn unwritable(path: &std::path::Path, error: &io::Error) -> String {
-    format!("--json {}: {error}", path.display())
 }
 
 /// Result of a run of a program.
@@ -187,8 +185,7 @@ fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
     gyre_files::keep(program)
         .map_err(|error| UsageError::Combination(format!("{}: {error}", program.display())))?;
     if let Some(path) = &args.json {
-        gyre_files::check("--json", path)
-            .map_err(|error| UsageError::Combination(unwritable(path, &error)))?;
+        check_output("--json", path)?;
     }
     let stuck = STUCK_PS / spec.config.cycle_ps;
     spec.config.watchdog = spec.config.watchdog.max(stuck);

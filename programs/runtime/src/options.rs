@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Options that `run` and `bench` share, and the checks on them.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -15,6 +16,20 @@ pub const FAILURE_CYCLES: u64 = 2000;
 
 /// Bytes of a configuration file, at most.
 pub const CONFIGURATION_BYTES: u64 = 16 << 20;
+
+/// Refuses the output of an option that could not be written, before anything is simulated.
+///
+/// # Errors
+/// A file that cannot be written, that the command reads, or that another option writes.
+pub fn check_output(option: &'static str, path: &Path) -> Result<(), UsageError> {
+    gyre_files::check(option, path)
+        .map_err(|error| UsageError::Combination(unwritable(option, path, error)))
+}
+
+/// Text of an error of the output of an option.
+pub fn unwritable(option: &str, path: &Path, error: impl Display) -> String {
+    format!("{option} {}: {error}", path.display())
+}
 
 /// A wrong option, setting or machine file; ends the command with status 2.
 #[derive(Debug, Error)]

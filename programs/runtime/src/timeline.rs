@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Timelines of runs: pages that a browser shows, and files that Perfetto opens.
 
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use gyre_driver::Op;
@@ -15,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::driver_log::LogOption;
 use crate::error::{JobError, RunError};
 use crate::machine_file::MachineSpec;
-use crate::options::{MachineOptions, UsageError};
+use crate::options::{MachineOptions, UsageError, check_output, unwritable};
 use crate::waves::CommandLine;
 
 /// Format of a timeline's file, by its ending.
@@ -80,8 +79,7 @@ impl Timeline {
             log: options.log.clone(),
         };
         if let Some(log) = &files.log {
-            gyre_files::check("--log", &log.path)
-                .map_err(|error| UsageError::Combination(refused("--log", &log.path, error)))?;
+            check_output("--log", &log.path)?;
         }
         if files.file.is_some() || files.log.is_some() {
             config.recorder = Some(files.recorder.clone());
@@ -127,7 +125,7 @@ impl Timeline {
         if let Some(log) = &self.log {
             let written = log.write(&recordings);
             lines.push(
-                written.map_err(|error| RunError::Output(refused("--log", &log.path, error)))?,
+                written.map_err(|error| RunError::Output(unwritable("--log", &log.path, error)))?,
             );
         }
         if let Some(file) = &self.file {
@@ -135,11 +133,6 @@ impl Timeline {
         }
         Ok((!lines.is_empty()).then(|| lines.join("\n")))
     }
-}
-
-/// Text of an error of an option whose file cannot be written.
-fn refused(option: &str, path: &Path, error: impl Display) -> String {
-    format!("{option} {}: {error}", path.display())
 }
 
 impl TimelineFile {
@@ -156,8 +149,7 @@ impl TimelineFile {
                 });
             }
         };
-        gyre_files::check("--timeline", path)
-            .map_err(|error| UsageError::Combination(refused("--timeline", path, error)))?;
+        check_output("--timeline", path)?;
         Ok(Self {
             path: path.to_owned(),
             format,
@@ -196,7 +188,7 @@ impl TimelineFile {
 
     fn store(&self, bytes: &[u8]) -> Result<(), RunError> {
         gyre_files::write(&self.path, bytes)
-            .map_err(|error| RunError::Output(refused("--timeline", &self.path, error)))
+            .map_err(|error| RunError::Output(unwritable("--timeline", &self.path, error)))
     }
 }
 

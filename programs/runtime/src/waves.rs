@@ -15,7 +15,7 @@ use crate::attempt::{Machines, Wave};
 use crate::error::{JobError, RunError};
 use crate::first_view::{Subject, Written};
 use crate::machine_file::MachineSpec;
-use crate::options::{MachineOptions, OnFailure, UsageError, parse_window};
+use crate::options::{MachineOptions, OnFailure, UsageError, check_output, parse_window};
 
 /// Nodes in a waveform on failure, at most, unless told otherwise.
 const FAILURE_NODES: usize = 8;
@@ -67,9 +67,7 @@ pub fn check(options: &MachineOptions, spec: &MachineSpec) -> Result<(), UsageEr
     config
         .check(spec.nodes())
         .map_err(|error| wrong(option, error))?;
-    let path = &config.path;
-    gyre_files::check("--trace", path)
-        .map_err(|error| UsageError::Combination(format!("--{option} {}: {error}", path.display())))
+    check_output(option, &config.path)
 }
 
 /// Refuses scopes below a node that the nodes of the machine do not have.
@@ -91,7 +89,7 @@ pub fn check_scopes(options: &MachineOptions, spec: &MachineSpec) -> Result<(), 
 /// The waveform that is asked for, by its option. Cycles and nodes that are known after the run only always fit.
 fn asked(options: &MachineOptions) -> Result<Option<(&'static str, TraceConfig)>, UsageError> {
     if let Some(config) = trace_config(options, (0, 1), Vec::new())? {
-        return Ok(Some(("trace", config)));
+        return Ok(Some(("--trace", config)));
     }
     let on_failure = options.trace_on_failure.as_ref();
     Ok(on_failure.map(|on_failure| {
@@ -100,17 +98,16 @@ fn asked(options: &MachineOptions) -> Result<Option<(&'static str, TraceConfig)>
             window: 0..1,
             scopes: scopes_given(options).unwrap_or_default(),
         };
-        ("trace-on-failure", config)
+        ("--trace-on-failure", config)
     }))
 }
 
 fn wrong(option: &str, error: ConfigError) -> UsageError {
-    let field = match error.field.as_str() {
-        "trace" => option,
-        field => field,
-    };
     UsageError::Value {
-        option: format!("--{field}"),
+        option: match error.field.as_str() {
+            "trace" => option.to_owned(),
+            field => format!("--{field}"),
+        },
         value: error.value,
         expected: error.expected,
     }
