@@ -307,6 +307,7 @@ fn a_window_in_which_nothing_happens_is_written_all_the_same() {
         .trace(trace(&path, 1_000_000..1_000_100, &[]).expect("a trace"))
         .expect("a good trace");
     machine.run(Until::Cycle(2_000_000)).expect("runs");
+    machine.finish_trace().expect("written");
     let wave = simple::read(&path).expect("readable");
     assert_eq!(wave.time_table().first(), Some(&2_000_000_000));
 }
