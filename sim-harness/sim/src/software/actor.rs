@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::wait::{ActorId, Signal, Wait};
@@ -59,8 +60,12 @@ impl ActorState {
 /// An actor with its stack.
 pub(super) struct Actor {
     pub(super) state: Rc<ActorState>,
-    coroutine: Coroutine<Signal, (), Result<(), ActorError>>,
+    /// None if there was no memory for its stack.
+    coroutine: Option<Coroutine<Signal, (), Result<(), ActorError>>>,
 }
+
+/// Bytes of the stack of an actor.
+const STACK: usize = 1 << 20;
 
 impl Actor {
     /// An actor, with its node and its number there, whose time is `start_ps`, and which waits for its first turn.
@@ -87,16 +92,23 @@ impl Actor {
             yielder: Cell::new(std::ptr::null()),
         });
         let own = Rc::clone(&state);
-        let coroutine = Coroutine::new(move |yielder: &Yielder<Signal, ()>, _: Signal| {
-            own.yielder.set(yielder);
-            body()
+        let coroutine = DefaultStack::new(STACK).ok().map(|stack| {
+            Coroutine::with_stack(stack, move |yielder: &Yielder<Signal, ()>, _: Signal| {
+                own.yielder.set(yielder);
+                body()
+            })
         });
         Self { state, coroutine }
     }
 
     /// Runs the actor until it waits. Returns its result when it ends.
     pub(super) fn resume(&mut self, signal: Signal) -> Option<Result<(), ActorError>> {
-        match self.coroutine.resume(signal) {
+        let Some(coroutine) = &mut self.coroutine else {
+            self.state.wait.set(Wait::Finished);
+            let text = format!("no memory for a stack of {} KiB", STACK >> 10);
+            return Some(Err(text.into()));
+        };
+        match coroutine.resume(signal) {
             CoroutineResult::Yield(()) => None,
             CoroutineResult::Return(result) => {
                 self.state.wait.set(Wait::Finished);
