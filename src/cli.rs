@@ -6,7 +6,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use gyre::console::{complain, print};
+use gyre::console::{complain, print, short};
+use gyre::memory;
+use gyre::options::whole;
 use gyre::progress;
 use gyre::waves::CommandLine;
 
@@ -19,6 +21,9 @@ use crate::error::CommandError;
 #[derive(Debug, Parser)]
 #[command(name = "gyre", version, about)]
 struct Cli {
+    /// Memory of the simulator at most; a command that holds more ends [default: what is free]
+    #[arg(long, global = true, value_name = "MIB", value_parser = whole::<u64>, allow_negative_numbers = true)]
+    memory_limit: Option<u64>,
     #[command(subcommand)]
     command: Command,
 }
@@ -68,11 +73,12 @@ pub fn main() -> ExitCode {
         arguments: std::env::args_os().skip(1).collect(),
     };
     // The guardian of a job outlives what it guards.
-    if !matches!(cli.command, Command::GuardJob(_))
-        && let Err(error) = gyre_files::end_by_signals()
-    {
-        complain(format_args!("signals: {error}"));
-        return ExitCode::from(1);
+    if !matches!(cli.command, Command::GuardJob(_)) {
+        let prepared = gyre_files::end_by_signals().and_then(|()| memory::limit(cli.memory_limit));
+        if let Err(error) = prepared {
+            complain(format_args!("signals, memory: {error}"));
+            return ExitCode::from(1);
+        }
     }
     match cli.command {
         Command::Run(args) => show(run::run(&args, &command), |outcome| {
@@ -126,7 +132,9 @@ fn show<T>(
             let error = error.into();
             match &error {
                 // Coloured on a terminal; what it shows of the program is plain.
-                CommandError::Program(report) => eprintln!("gyre: {report:?}"),
+                CommandError::Program(report) => {
+                    eprintln!("gyre: {}", short(&format!("{report:?}")))
+                }
                 error => complain(format_args!("{error}")),
             }
             ExitCode::from(error.status())

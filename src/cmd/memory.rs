@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Memory that the messages of a program need, asked for before any of it is allocated.
 
-use std::path::Path;
-
 use gyre_goal::{Dependency, OpId, OpKind, Program, RankProgram};
-use rustix::process::{Resource, getrlimit};
 
 use gyre::console::complain;
+use gyre::memory::{available, mib};
 use gyre::options::UsageError;
 
 /// Needs from which on they are said.
 const SAID: u64 = 1 << 30;
-
-/// Bytes of the files that tell of memory, at most.
-const TEXT: u64 = 1 << 20;
 
 /// Says what memory a program needs if that is much, and refuses one that needs more than there is.
 ///
@@ -38,10 +33,6 @@ pub(super) fn check(workload: &str, program: &Program) -> Result<(), UsageError>
             Ok(())
         }
     }
-}
-
-fn mib(bytes: u64) -> String {
-    format!("{} MiB", bytes >> 20)
 }
 
 /// Bytes of the buffers that are there at the same time, whatever the timing: the messages that wait for no other
@@ -78,35 +69,6 @@ fn bytes(kind: OpKind) -> u64 {
         OpKind::Send { bytes, .. } | OpKind::Recv { bytes, .. } => bytes,
         OpKind::Calc { .. } => 0,
     }
-}
-
-/// Bytes that the process may still take; none where the system does not say.
-fn available() -> Option<u64> {
-    let limit = getrlimit(Resource::As).current;
-    [free_memory(), free_in_group(), limit]
-        .into_iter()
-        .flatten()
-        .min()
-}
-
-fn free_memory() -> Option<u64> {
-    let text = gyre_files::read_text(Path::new("/proc/meminfo"), TEXT).ok()?;
-    let of = |key: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(key))?;
-        let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
-        kib.checked_mul(1 << 10)
-    };
-    of("MemAvailable:")?.checked_add(of("SwapFree:").unwrap_or(0))
-}
-
-/// Of the process's control group, where it has a limit.
-fn free_in_group() -> Option<u64> {
-    let number = |name: &str| -> Option<u64> {
-        let path = Path::new("/sys/fs/cgroup").join(name);
-        let text = gyre_files::read_text(&path, TEXT).ok()?;
-        text.trim().parse().ok()
-    };
-    number("memory.max")?.checked_sub(number("memory.current")?)
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@
 //! - [`attempt`] is the machines that an attempt at a command makes, [`waves`] the waveforms of a command: of which of them, and
 //!   of the end of a run that failed.
 //!   [`first_view`] is what a viewer shows of one at first.
-//! - [`outcome`] is what a command shows at its end, [`progress`] what it shows before, [`console`] where.
+//! - [`outcome`] is what a command shows at its end, [`progress`] what it shows before, [`console`] where, [`memory`] what the process
+//!   may hold.
 
 pub mod attempt;
 pub mod bring_up;
@@ -22,6 +23,7 @@ pub mod first_view;
 pub mod job;
 pub mod launch;
 pub mod machine_file;
+pub mod memory;
 pub mod options;
 pub mod outcome;
 pub mod placement;

@@ -13,6 +13,7 @@ use crate::console::{complain, plain, print};
 use crate::error::RunError;
 use crate::launch::{Launch, TASKS_PER_NODE};
 use crate::machine_file::{self, MachineSpec};
+use crate::memory;
 use crate::options::{MachineOptions, UsageError};
 use crate::outcome::{Outcome, SimFigures, Stopwatch};
 use crate::report::Report;
@@ -101,8 +102,9 @@ impl Program {
     /// Runs the program with the arguments of the process.
     #[must_use]
     pub fn main(&self) -> ExitCode {
-        if let Err(error) = gyre_files::end_by_signals() {
-            complain(format_args!("signals: {error}"));
+        let prepared = gyre_files::end_by_signals().and_then(|()| memory::limit(None));
+        if let Err(error) = prepared {
+            complain(format_args!("signals, memory: {error}"));
             return ExitCode::from(1);
         }
         let printed = self.execute(std::env::args_os());

@@ -2,6 +2,7 @@
 //! What a signal that ends the process takes with it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use rustix::process::{Pid, Signal};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGABRT, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 /// What is under way. Whoever begins or finishes something holds it, and the end by a signal keeps it.
@@ -128,12 +129,13 @@ pub fn run(command: &mut Command) -> io::Result<process::Output> {
 
 /// Has an interrupt, a hang-up or a termination remove what is unfinished, and then end the process as it would have.
 /// A signal that whoever started the process has it ignore stays ignored. A limit on the size of files is an error of the
-/// write that meets it.
+/// write that meets it. An abort, as for want of memory, has said why: it is status 1.
 ///
 /// # Errors
 /// Those of the system.
 pub fn end_by_signals() -> io::Result<()> {
     signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
+    signal_hook::flag::register_conditional_shutdown(SIGABRT, 1, Arc::new(AtomicBool::new(true)))?;
     let ignored = ignored();
     let wanted = [SIGINT, SIGTERM, SIGHUP];
     let heard = wanted
@@ -144,7 +146,7 @@ pub fn end_by_signals() -> io::Result<()> {
         .name("signals".to_owned())
         .spawn(move || {
             if let Some(signal) = signals.forever().next() {
-                end(signal);
+                end_by(signal);
             }
         })?;
     Ok(())
@@ -159,9 +161,26 @@ fn ignored() -> u64 {
 }
 
 /// Ends the process by `signal`.
-fn end(signal: i32) -> ! {
-    // Nobody begins or finishes anything from here on.
+fn end_by(signal: i32) -> ! {
     let all = under_way();
+    clear(&all, "interrupted");
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
+    // Not reached: each of the signals ends a process.
+    process::exit(128 + signal)
+}
+
+/// Ends the process with status 1, says why on standard error, and removes what is unfinished.
+pub fn end(why: fmt::Arguments<'_>) -> ! {
+    let all = under_way();
+    let _ = writeln!(io::stderr().lock(), "\ngyre: {why}");
+    clear(&all, "ended");
+    // At once: other threads are at work.
+    signal_hook::low_level::exit(1)
+}
+
+/// Removes what is unfinished and names the outputs that it was to become. As long as the caller holds `all`, nobody begins or
+/// finishes anything.
+fn clear(all: &UnderWay, why: &str) {
     for &group in all.groups.values() {
         // It may have ended.
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
@@ -175,17 +194,10 @@ fn end(signal: i32) -> ! {
         let output = all.output_of(output);
         if !said.contains(&output) {
             let mut error = io::stderr().lock();
-            let _ = writeln!(
-                error,
-                "\ngyre: interrupted: {} is not written",
-                output.display()
-            );
+            let _ = writeln!(error, "\ngyre: {why}: {} is not written", output.display());
             said.push(output);
         }
     }
-    let _ = signal_hook::low_level::emulate_default_handler(signal);
-    // Not reached: each of the signals ends a process.
-    process::exit(128 + signal)
 }
 
 /// Removes a file or a folder. Processes that are about to end may still write into it.

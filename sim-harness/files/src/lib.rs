@@ -4,7 +4,7 @@
 //! - An input is a regular file: a pipe would keep the process waiting, a device would never end.
 //! - An output is there whole or as it was before: it is written beside its place, which it takes when it is finished.
 //! - No output takes the place of an input ([`keep`]) or of another output ([`check`]).
-//! - What is unfinished when a signal ends the process is removed ([`end_by_signals`]).
+//! - What is unfinished when a signal ends the process is removed ([`end_by_signals`]), and when a limit does ([`end`]).
 
 #![forbid(unsafe_code)]
 
@@ -14,7 +14,7 @@ mod interrupt;
 mod output;
 
 pub use input::{keep, open, read, read_text};
-pub use interrupt::{Unfinished, end_by_signals, output_of, run};
+pub use interrupt::{Unfinished, end, end_by_signals, output_of, run};
 pub use output::{Output, Scratch, check, create, write};
 
 use std::fs::FileType;

@@ -157,3 +157,18 @@ pub enum SimError {
         source: io::Error,
     },
 }
+
+impl SimError {
+    /// The error of a node whose model could not be made. Of want of memory, and of the room of a thread, the C++ library says
+    /// no more than that.
+    pub(crate) fn model(node: usize, error: &cxx::Exception) -> Self {
+        let message = match error.what() {
+            "std::bad_alloc" | "Resource temporarily unavailable" => "no memory for its model",
+            said => said,
+        };
+        Self::Model {
+            node,
+            message: message.to_owned(),
+        }
+    }
+}

@@ -93,10 +93,7 @@ impl Machine {
                 config.memory.seed.wrapping_add(node as u64),
                 config.memory.stall_percent.into(),
             )
-            .map_err(|error| SimError::Model {
-                node,
-                message: error.what().to_owned(),
-            })?;
+            .map_err(|error| SimError::model(node, &error))?;
             nodes.push(HardNode::new(node, model, &config));
         }
         let ports = 2 * ModelSpec::model_dims(config.dims.len());

@@ -175,10 +175,7 @@ impl<T: Traffic> RouterMachine<T> {
                 false => (&others, &other_context),
             };
             let model = ffi::new_router(&model.entry, context, &format!("node{node}"), &cfg)
-                .map_err(|error| SimError::Model {
-                    node,
-                    message: error.what().to_owned(),
-                })?;
+                .map_err(|error| SimError::model(node, &error))?;
             let ports = model.ports() as usize;
             let recorder = || NodeRecorder::new(node, ports, config.cycle_ps);
             nodes.push(RouterNode {
