@@ -268,7 +268,7 @@ fn read(path: &Path) -> Result<(MachineFile, bool), UsageError> {
         gyre_files::keep(path).and_then(|()| gyre_files::read_text(path, CONFIGURATION_BYTES));
     let text = text.map_err(|error| wrong(error.to_string()))?;
     let file: MachineFile =
-        toml::from_str(&text).map_err(|error| wrong(in_words(&error.to_string())))?;
+        toml::from_str(&text).map_err(|error| wrong(in_words(&in_lines(&error))))?;
     let has_shape = text.parse::<toml::Table>().is_ok_and(|table| {
         table
             .get("machine")
@@ -306,6 +306,13 @@ fn line_of(text: &str, table: &str, field: &str) -> Option<usize> {
         place = place.get_ref().as_table()?.get(name)?;
     }
     Some(text.get(..place.span().start)?.matches('\n').count() + 1)
+}
+
+/// The reader's error, in which a name that it quotes breaks no line.
+fn in_lines(error: &toml::de::Error) -> String {
+    let message = error.message();
+    let in_a_line = message.replace('\n', "\\n").replace('\r', "\\r");
+    error.to_string().replace(message, &in_a_line)
 }
 
 /// The reader's error with the expected type in the words of a machine file.

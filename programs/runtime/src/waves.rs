@@ -45,7 +45,8 @@ pub fn trace_config(
 
 /// Scopes that `--trace-scope` asks for; empty for all.
 fn scopes_given(options: &MachineOptions) -> Option<Vec<String>> {
-    let scope = |text: &str| match text.chars().all(|c| c.is_ascii_digit()) {
+    let is_number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+    let scope = |text: &str| match is_number(text) {
         // A node's number; else a path such as `node0.gyre_node`.
         true => format!("node{text}"),
         false => text.to_owned(),

@@ -131,9 +131,14 @@ impl Output {
 }
 
 impl Write for Output {
+    /// As [`Write::write`]; that the reader of a stream has gone is no error.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.0 {
-            Kind::Stream(file) | Kind::Direct(file) => file.write(bytes),
+            Kind::Stream(file) => match file.write(bytes) {
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(bytes.len()),
+                written => written,
+            },
+            Kind::Direct(file) => file.write(bytes),
             // Its own errors name a file that nobody gave.
             Kind::Beside(file, _) => file.as_file_mut().write(bytes),
         }

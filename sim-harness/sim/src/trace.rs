@@ -256,7 +256,7 @@ impl Trace {
     /// Gives the file up, which the models cannot write.
     fn fail(&mut self, error: &cxx::Exception) -> SimError {
         keep(&self.context);
-        let message = error.what().to_owned();
+        let message = in_words(error.what());
         let failed = self.failed(&message);
         self.state = State::Failed(message);
         failed
@@ -311,6 +311,15 @@ fn keep(context: &SharedPtr<ffi::SimContext>) {
     std::mem::forget(context.clone());
 }
 
+/// What has failed, without the function of Verilator's that says so and its place, which is none.
+fn in_words(what: &str) -> String {
+    let said = match what.split_once(": ") {
+        Some((function, said)) if function.starts_with("VerilatedVcd") => said,
+        _ => what,
+    };
+    said.trim_end_matches(" at :0").to_owned()
+}
+
 /// For `map_err`: an error of the output `path`.
 fn io(path: &Path) -> impl FnOnce(std::io::Error) -> SimError + '_ {
     move |source| SimError::Io {
@@ -335,10 +344,7 @@ fn scopes_of_a_node(spec: &ModelSpec, output: &Path) -> Result<BTreeSet<String>,
         Top::Node(_) => ffi::new_node(&loaded.entry, &context, NODE, 0, 0),
         Top::Network(_) => ffi::new_router(&loaded.entry, &context, NODE, &[0, 0]),
     };
-    let model = model.map_err(|error| SimError::Model {
-        node: 0,
-        message: error.what().to_owned(),
-    })?;
+    let model = model.map_err(|error| SimError::model(0, &error))?;
     let opened = ffi::open_trace(&context, &scratch.to_string_lossy(), &[]);
     let closed = opened.and_then(|()| ffi::close_trace(&context));
     closed.map_err(|error| {

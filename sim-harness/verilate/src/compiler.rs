@@ -143,7 +143,9 @@ impl Compiler {
             .opt_level(FAST);
         // `cc` expects what cargo tells build scripts.
         let target = format!("{}-unknown-linux-gnu", env::consts::ARCH);
-        build.target(&target).host(&target).out_dir(env::temp_dir());
+        // What it tries lies there, and is in the way of nothing.
+        let scratch = tempfile::tempdir().map_err(Error::io(&env::temp_dir()))?;
+        build.target(&target).host(&target).out_dir(scratch.path());
         configure(&mut build, toolchain);
         build.pic(true);
         let tool = build.try_get_compiler()?;
@@ -152,6 +154,8 @@ impl Compiler {
         if tool.is_like_gnu() {
             // A unique symbol is so in its library, not in the process.
             arguments.push("-fno-gnu-unique".into());
+            // The compiled header fills its heap: it would look through it again and again for what it can free.
+            arguments.extend(["--param", "ggc-min-heapsize=1000000"].map(OsString::from));
         }
         let version = tool
             .to_command()

@@ -422,7 +422,7 @@ fn cache_bytes() -> Result<u64, Error> {
     };
     let megabytes = value.to_str().and_then(|text| text.parse::<u64>().ok());
     megabytes
-        .and_then(|megabytes| megabytes.checked_mul(1 << 20))
+        .map(|megabytes| megabytes.saturating_mul(1 << 20))
         .ok_or_else(|| Error::Environment {
             variable: "GYRE_CACHE_MB",
             value: value.to_string_lossy().into_owned(),
