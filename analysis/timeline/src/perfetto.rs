@@ -12,6 +12,7 @@ pub mod proto;
 mod items;
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 use crate::event::{Event, Lane, What};
 use crate::messages::{How, Message, Messages};
@@ -54,12 +55,15 @@ pub struct Span {
     pub message: Option<u64>,
 }
 
-/// The file's bytes, of runs one after the other, with what is found about each: a run begins where the one before it ended.
-/// They are a function of the arguments alone.
-#[must_use]
-pub fn trace<'a>(
+/// Writes the file, of runs one after the other, with what is found about each: a run begins where the one before it ended. Its
+/// bytes are a function of the runs alone.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write<'a>(
     runs: impl IntoIterator<Item = (&'a Recording, &'a Messages, &'a [ProgramTrack])>,
-) -> Vec<u8> {
+    out: &mut impl Write,
+) -> io::Result<()> {
     let mut tracks = Tracks::default();
     let mut items = Items::default();
     let mut end_ps = 0_u64;
@@ -81,7 +85,7 @@ pub fn trace<'a>(
         run.nodes();
         serials += messages.all().len() as u64;
     }
-    finish(tracks, items)
+    finish(tracks, items, out)
 }
 
 /// The tracks of a file.
@@ -419,8 +423,8 @@ impl NodeTrack {
     }
 }
 
-/// The bytes of a file.
-fn finish(tracks: Tracks, mut items: Items) -> Vec<u8> {
+/// Writes all that has been gathered.
+fn finish(tracks: Tracks, mut items: Items, out: &mut impl Write) -> io::Result<()> {
     let first = TracePacket {
         trusted_packet_sequence_id: Some(SEQUENCE),
         sequence_flags: Some(INCREMENTAL_STATE_CLEARED),
@@ -437,8 +441,6 @@ fn finish(tracks: Tracks, mut items: Items) -> Vec<u8> {
         };
         packet.append_to(&mut bytes);
     }
-    for item in items.in_order() {
-        bytes.extend_from_slice(item);
-    }
-    bytes
+    out.write_all(&bytes)?;
+    items.in_order().try_for_each(|item| out.write_all(item))
 }

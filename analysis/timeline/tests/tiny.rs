@@ -2,7 +2,7 @@
 //! A run made by hand, all of whose timeline is written out; and messages whose ids collide.
 
 use gyre_timeline::perfetto::proto::{EventType, Trace, TrackEvent};
-use gyre_timeline::perfetto::trace;
+use gyre_timeline::perfetto::{self, ProgramTrack};
 use gyre_timeline::{
     Context, Event, Lane, Link, Messages, Note, PacketKind, Recording, Stages, Thread, What, Why,
 };
@@ -217,6 +217,15 @@ fn text(bytes: &[u8]) -> Vec<String> {
         }
     }
     lines
+}
+
+/// The bytes of a file of these runs.
+fn trace<'a>(
+    runs: impl IntoIterator<Item = (&'a Recording, &'a Messages, &'a [ProgramTrack])>,
+) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    perfetto::write(runs, &mut bytes).expect("memory takes it");
+    bytes
 }
 
 fn event_text(event: &TrackEvent, names: &gyre_timeline::perfetto::proto::InternedData) -> String {

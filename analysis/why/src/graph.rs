@@ -219,7 +219,10 @@ impl<'a> Graph<'a> {
         let Some(between) = to_ps.checked_sub(from_ps) else {
             return;
         };
-        self.points[to as usize].edges.push(Edge {
+        let edges = &mut self.points[to as usize].edges;
+        // Most points have one or two, of which there is room for no more: there are millions of points.
+        edges.reserve_exact(1);
+        edges.push(Edge {
             from,
             ps: least.map_or(between, |least| least.min(between)),
             work,

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Timelines of runs: pages that a browser shows, and files that Perfetto opens.
 
+use std::io::{self, BufWriter, IntoInnerError, Write};
 use std::path::{Path, PathBuf};
 
 use gyre_driver::Op;
+use gyre_files::Output;
 use gyre_page::{Failure, Page, Run, Wait};
 use gyre_sim::{MachineConfig, Recorder, SimError};
 use gyre_timeline::perfetto::{self, ProgramTrack, Span};
@@ -165,12 +167,15 @@ impl TimelineFile {
     ) -> Result<String, RunError> {
         let known: Vec<Known> = recordings.into_iter().map(Known::of).collect();
         match self.format {
-            Format::Page => self.store(page(told, (figures, failure), &known)?.as_bytes())?,
+            Format::Page => {
+                let page = page(told, (figures, failure), &known)?;
+                self.store(|file| file.write_all(page.as_bytes()))?;
+            }
             Format::Perfetto => {
                 let found: Vec<Vec<ProgramTrack>> = known.iter().map(Known::tracks).collect();
                 let runs = known.iter().zip(&found);
                 let runs = runs.map(|(run, found)| (&run.recording, &run.messages, &found[..]));
-                self.store(&perfetto::trace(runs))?;
+                self.store(|file| perfetto::write(runs, file))?;
             }
         }
         let path = self.path.display();
@@ -186,9 +191,17 @@ impl TimelineFile {
         })
     }
 
-    fn store(&self, bytes: &[u8]) -> Result<(), RunError> {
-        gyre_files::write(&self.path, bytes)
-            .map_err(|error| RunError::Output(unwritable("--timeline", &self.path, error)))
+    fn store(
+        &self,
+        write: impl FnOnce(&mut BufWriter<Output>) -> io::Result<()>,
+    ) -> Result<(), RunError> {
+        let stored = || {
+            let mut file = BufWriter::new(gyre_files::create(&self.path)?);
+            write(&mut file)?;
+            let file = file.into_inner().map_err(IntoInnerError::into_error)?;
+            file.finish()
+        };
+        stored().map_err(|error| RunError::Output(unwritable("--timeline", &self.path, error)))
     }
 }
 
