@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files, settings and folders that nobody should name: refused by name, and nothing lost.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -239,6 +240,88 @@ fn x5_neighbours_of_outputs_keep_every_byte() {
     assert_eq!(found, names.len() + 5);
 }
 
+/// All files and links below a folder, with their bytes.
+fn files_below(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(dir).expect("a folder").flatten() {
+        let path = entry.path();
+        let kind = entry.file_type().expect("there");
+        if kind.is_dir() {
+            found.extend(files_below(&path));
+        } else if kind.is_symlink() {
+            let to = fs::read_link(&path).expect("a link");
+            found.insert(path, to.into_os_string().into_encoded_bytes());
+        } else {
+            let bytes = fs::read(&path).expect("readable");
+            found.insert(path, bytes);
+        }
+    }
+    found
+}
+
+#[test]
+fn x5_files_beside_outputs_keep_every_byte_in_30_mixtures() {
+    let outputs = [
+        ("run WHAT --trace-window 0:64 --trace", "x.vcd", ""),
+        ("run WHAT --trace-window 0:64 --trace", "x.fst", ""),
+        ("run WHAT --timeline", "x.html", ""),
+        ("run WHAT --timeline", "x.perfetto-trace", ""),
+        ("run WHAT --log", "x.log", ""),
+        ("exec -n 1 --json", "x.json", " -- /bin/true"),
+    ];
+    // How the command is called, and whether its output may be another afterwards.
+    let ends = [
+        ("exec GYRE", "ping.goal", true),
+        ("exec GYRE --memory-limit 1", "ping.goal", false),
+        ("ulimit -f 0; exec GYRE", "ping.goal", false),
+        ("exec timeout 0.3 GYRE", "lulesh27", true),
+        (
+            "GYRE_CACHE=$PWD GYRE_CACHE_MB=0 exec GYRE",
+            "ping.goal",
+            false,
+        ),
+    ];
+    let mut mixtures = 0;
+    for (command, output, tail) in outputs {
+        for (call, what, replaces) in ends {
+            mixtures += 1;
+            let outside = folder_with(&[("thesis.tex", "of years")]);
+            let dir = folder_with(&[("ping.goal", PING), (output, "earlier")]);
+            let place = |name: &str| dir.path().join(name);
+            for ending in [".part", ".tmp", "~", ".lock", ".vcd", ".gtkw", ".1"] {
+                fs::write(place(&format!("{output}{ending}")), ending).expect("file");
+            }
+            let stem = output.split('.').next().expect("a name");
+            for name in [stem, "x.scopes", ".x.swp", "target", "out", "model.so"] {
+                fs::write(place(name), name).expect("file");
+            }
+            fs::create_dir_all(place("photos.part/x")).expect("folder");
+            fs::write(place("photos.part/x/1.jpg"), "1").expect("file");
+            std::os::unix::fs::symlink(outside.path().join("thesis.tex"), place("x.link"))
+                .expect("a link");
+            let (before, afar) = (files_below(dir.path()), files_below(outside.path()));
+            let command = command.replace("WHAT", what);
+            let line = format!("{call} {command} {output}{tail}");
+            let ended = in_shell(dir.path(), &line).output().expect("started");
+            assert!(
+                ended.status.code() != Some(101),
+                "{line}: {}",
+                error_of(&ended)
+            );
+            let after = files_below(dir.path());
+            for (path, bytes) in &before {
+                if replaces && *path == place(output) {
+                    continue;
+                }
+                let left = after.get(path);
+                assert_eq!(left, Some(bytes), "{line}: {}", path.display());
+            }
+            assert_eq!(files_below(outside.path()), afar, "{line}");
+        }
+    }
+    assert_eq!(mixtures, 30);
+}
+
 #[test]
 fn x5_full_disk_and_limit_of_file_size_end_with_the_files_name() {
     let dir = folder_with(&[("ping.goal", PING)]);
@@ -364,8 +447,8 @@ fn x5_traces_with_long_tags_run_and_say_what_was_cut() {
 
 #[test]
 fn x5_watchdog_counts_messages_that_software_receives() {
-    // Each search of a match is long, and the ring of the receiver stays full.
-    let n = 3000;
+    // Each search of a match is long, and the ring of the receiver stays full for some 200,000 cycles.
+    let n = 1000;
     let sends: String = (0..n)
         .map(|i| format!("send 8192b to 1 tag {i}\n"))
         .collect();
@@ -374,8 +457,10 @@ fn x5_watchdog_counts_messages_that_software_receives() {
         .map(|i| format!("recv 8192b from 0 tag {i}\n"))
         .collect();
     let text = format!("num_ranks 2\nrank 0 {{\n{sends}}}\nrank 1 {{\n{receives}}}\n");
-    let dir = folder_with(&[("reverse.goal", &text)]);
-    let run = ["run", "reverse.goal", "--shape", "2x1x1", "--json"];
+    let machine = "[machine]\nwatchdog = 100000\n";
+    let dir = folder_with(&[("reverse.goal", &text), ("m.toml", machine)]);
+    let run = "run reverse.goal --shape 2x1x1 --json --machine m.toml";
+    let run: Vec<&str> = run.split(' ').collect();
     let output = ends_with(&mut gyre_in(dir.path(), &run), 0, &[]);
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(result["metrics"]["messages"], n);
@@ -394,6 +479,47 @@ fn x5_memory_that_is_not_there_is_asked_for_before_the_run() {
     let words =
         ["huge.goal: its messages need about 34816 MiB of memory at once: expected at most"];
     ends_with(&mut in_shell(dir.path(), limited), 2, &words);
+    let limited = ["run", "huge.goal", "--memory-limit", "4096"];
+    ends_with(&mut gyre_in(dir.path(), &limited), 2, &words);
+}
+
+#[test]
+fn x5_memory_limit_ends_a_run_by_its_name_and_leaves_earlier_files() {
+    let dir = folder_with(&[("x.html", "earlier")]);
+    let run = "run lulesh27 --timeline x.html --memory-limit 100";
+    let words: Vec<&str> = run.split(' ').collect();
+    let said = [
+        "memory: 10",
+        " MiB are held: expected at most 100 MiB, --memory-limit",
+    ];
+    ends_with(&mut gyre_in(dir.path(), &words), 1, &said);
+    let left = files_below(dir.path());
+    assert_eq!(left.into_values().collect::<Vec<_>>(), [b"earlier"]);
+}
+
+#[test]
+fn x5_want_of_memory_for_nodes_and_their_threads_is_an_error_of_its_name() {
+    let dir = folder_with(&[]);
+    for kib in [100_000, 150_000, 200_000, 250_000] {
+        let limited = format!("ulimit -v {kib}; exec GYRE run lulesh");
+        ends_with(&mut in_shell(dir.path(), &limited), 1, &["no memory"]);
+    }
+    let operations = "calc 1\n".repeat(3_000_000);
+    let text = format!("num_ranks 1\nrank 0 {{\n{operations}}}\n");
+    fs::write(dir.path().join("many.goal"), text).expect("file");
+    let limited = "ulimit -v 400000; exec GYRE run many.goal";
+    let words = ["memory allocation of", "failed"];
+    ends_with(&mut in_shell(dir.path(), limited), 1, &words);
+}
+
+#[test]
+fn x5_missing_temporary_folder_is_not_made() {
+    let dir = folder_with(&[("ping.goal", PING)]);
+    let run = ["run", "ping.goal"];
+    let mut command = gyre_in(dir.path(), &run);
+    command.env("TMPDIR", dir.path().join("no/such"));
+    ends_with(&mut command, 1, &["no/such"]);
+    assert!(!dir.path().join("no").exists());
 }
 
 #[test]
@@ -405,6 +531,7 @@ fn x5_wrong_fields_of_machine_files_name_their_line_and_range() {
             "# a machine\n[machine]\nlink_latency = 4\n[machine.memory]\n\nread_latency = 1\n",
         ),
         ("noise.toml", "[machine]\nnoise = 4294967296\n"),
+        ("nl.toml", "[machine]\n\"a\\ngyre: forged\" = 1\n"),
     ]);
     let refused = |machine: &str, words: &[&str]| {
         let run = ["run", "ping.goal", "--machine", machine];
@@ -414,6 +541,7 @@ fn x5_wrong_fields_of_machine_files_name_their_line_and_range() {
         "memory.toml",
         &["memory.toml: 6: machine.memory.read_latency = 1: expected 2 to 100000"],
     );
+    refused("nl.toml", &["unknown field `a\\ngyre: forged`"]);
     refused(
         "noise.toml",
         &["line 2", "a whole number from 0 to 4294967295"],
@@ -447,7 +575,11 @@ fn x5_interrupt_leaves_no_half_waveform_and_says_which() {
         "--trace-window",
         "0:600000",
     ];
-    let child = gyre_in(dir.path(), &run)
+    // Whoever runs the tests may have it ignored.
+    let child = Command::new("env")
+        .args(["--default-signal=INT", env!("CARGO_BIN_EXE_gyre")])
+        .args(run)
+        .current_dir(dir.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
