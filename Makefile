@@ -18,25 +18,32 @@ PRODUCT ?= -p gyre -p gyre-pami -p gyre-preload
 # Random cases of tests are the same in every run; another seed draws others.
 export PROPTEST_RNG_SEED ?= 1
 
-.PHONY: run test test-times test-see test-mpi fuzz conformance build setup setup-verilator setup-formal mpi lint syn formal formal-bounded csr csr-check cost-table requirements-tests fmt-check clippy unit model-check install clean help
+.PHONY: run test deep test-times test-see test-mpi fuzz conformance build setup setup-verilator setup-formal mpi lint syn syn-all formal formal-bounded csr csr-check cost-table requirements-tests fmt-check clippy unit unit-deep model-check install clean help
 
 # Runs a trace of a real MPI program on a 2x2x2 torus; leaves the first message's waveform and a page for a browser in out/.
 run: setup-verilator
 	@mkdir -p out
 	$(CARGO) run $(PROFILE) -- run lulesh --trace out/first-message.vcd --timeline out/run.html
 
-# What a change must hold to; CI runs the bounded proofs and the fuzzer besides. Checks of the design, one processor each, run beside
-# the Rust ones.
+# What a change must hold to. Checks of the design, one processor each, run beside the Rust ones.
 test: setup
-	@tools/lanes.sh "lint syn csr-check" "fmt-check unit model-check"
+	@tools/lanes.sh "lint syn csr-check" "fmt-check unit"
+
+# What `test` leaves out, an hour or so: tests that need models of their own, every interleaving of the driver's threads, proofs,
+# every top in the synthesis front end, more random cases and programs, outside programs.
+deep: setup setup-formal
+	@tools/lanes.sh "unit-deep model-check syn-all formal-bounded fuzz conformance test-see"
 
 # Seconds by target, by crate that is compiled and by test binary, compiling and running apart.
 test-times: setup
-	$(LINTED) tools/test_times.py csr-check fmt-check lint syn model-check
+	$(LINTED) tools/test_times.py csr-check fmt-check lint syn
 
-# Random stimuli against the RTL, 10,000 cases, some minutes on two cores; what is found lies in out/fuzz.
+# Cases of `fuzz`.
+CASES ?= 10000
+
+# Random stimuli against the RTL, some minutes on two cores; what is found lies in out/fuzz.
 fuzz: build
-	target/release/gyre fuzz --cases 10000 --threads 2
+	target/release/gyre fuzz --cases $(CASES) --threads 2
 
 # Opens what the commands write in Chromium, Perfetto and GTKWave; tests without their program are skipped.
 test-see: build
@@ -85,6 +92,10 @@ lint: setup
 syn: setup
 	tools/syn.py
 
+# The same in 1, 3 and 5 dimensions, and of the flat fabric.
+syn-all: setup
+	tools/syn.py --all
+
 # Properties of the leaf cells hold, and planted faults are refuted.
 formal: setup-formal
 	tools/formal.py
@@ -121,6 +132,10 @@ clippy: setup-verilator
 unit: setup-verilator
 	$(LINTED) $(CARGO) build $(PROFILE) --workspace --lib --bench cost_table
 	$(LINTED) $(CARGO) test $(PROFILE) --workspace --no-fail-fast
+
+# The tests that need models of their own: planted faults, full optimisation, counted lines.
+unit-deep: setup-verilator
+	$(LINTED) $(CARGO) test $(PROFILE) --workspace --no-fail-fast -- --ignored
 
 # The driver's queues and locks, every interleaving of a few threads.
 model-check:

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Elaborates the RTL in the synthesis front end (yosys with slang) and refuses constructs that are not hardware.
 
-    tools/syn.py                         the node in 1, 3 and 5 dimensions and a small flat fabric
+    tools/syn.py                         the node in 3 dimensions
+    tools/syn.py --all                   the node in 1, 3 and 5 dimensions and a small flat fabric
     tools/syn.py MODULE [NAME=VALUE...]  one module, with parameters
 
 For each top: read_slang, hierarchy -check, proc, check -assert; no latch and no black box may be
@@ -19,13 +20,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ROOT / ".tools/python"
 
-# Tops that `make syn` checks.
-TOPS = [
-    ("gyre_node", ["NDim=1"]),
-    ("gyre_node", ["NDim=3"]),
-    ("gyre_node", ["NDim=5"]),
-    ("gyre_fabric", []),
-]
+# The top that `make syn` checks, and those of `make syn-all`.
+TOP = ("gyre_node", ["NDim=3"])
+TOPS = [("gyre_node", ["NDim=1"]), TOP, ("gyre_node", ["NDim=5"]), ("gyre_fabric", [])]
 
 # Runs in a process of its own, since a yosys error ends the process.
 SCRIPT = """
@@ -83,8 +80,14 @@ def main():
     if not (PACKAGES / "pyosys").is_dir():
         fail("pyosys is not set up; run `make setup`")
     arguments = sys.argv[1:]
+    if not arguments:
+        tops = [TOP]
+    elif arguments == ["--all"]:
+        tops = TOPS
+    else:
+        tops = [(arguments[0], arguments[1:])]
     failed = False
-    for top, parameters in [(arguments[0], arguments[1:])] if arguments else TOPS:
+    for top, parameters in tops:
         name = " ".join([top, *parameters])
         design = elaborate(top, parameters)
         if design is None:

@@ -210,6 +210,7 @@ fn x1_x5_campaigns_do_not_depend_on_threads() {
 }
 
 #[test]
+#[ignore = "deep: models of its own"]
 fn x1_x5_cases_on_rtl_that_counts_its_lines_do_the_same() {
     let counting = Rtl {
         tree: None,
@@ -231,6 +232,7 @@ fn x1_x5_cases_on_rtl_that_counts_its_lines_do_the_same() {
 }
 
 #[test]
+#[ignore = "deep: models of its own"]
 fn x5_hw1_a_planted_fault_is_found_and_shrunk() {
     let (_folder, faulty) = super::planted();
     let report = campaign(256, 2, faulty.clone());

@@ -250,6 +250,7 @@ fn x5_hw3_hw5_any_single_wire_of_a_link_flipped_is_recovered_or_reported() {
 }
 
 #[test]
+#[ignore = "deep: models of its own"]
 fn x5_hw3_hw5_flipped_wires_of_links_without_parity_are_found() {
     let (_folder, faulty) = super::planted();
     // Credits of torus and tree, and barrier wires, in a cycle in which some wait.
