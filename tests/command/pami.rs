@@ -154,6 +154,12 @@ fn x1_x6_clocks_and_sleeps_of_c_programs_are_simulated() {
     let lines: Vec<&str> = printed.lines().collect();
     assert!(lines.len() == 2 && lines[0] == lines[1], "{printed}");
     assert_eq!(run(&program, &machine), output);
+    for wait in ["sleep", "nanosleep", "cond", "sem"] {
+        let output = gyre(&["exec", "-n", "1", "--", text(&program), wait]);
+        let error = error_of(&output);
+        assert_eq!(output.status.code(), Some(1), "{wait}: {error}");
+        assert!(error.contains("machine's time is over"), "{wait}: {error}");
+    }
 }
 
 #[test]

@@ -82,14 +82,18 @@ fn machine_sleep(ps: u64) -> bool {
     })
 }
 
-/// Converts a time on the program's clocks to the machine's time, picoseconds.
-pub fn deadline_ps(time: &timespec) -> u64 {
+/// Converts a time on the program's clocks to the machine's time, picoseconds; none for nanoseconds beyond a second.
+pub fn deadline_ps(time: &timespec) -> Option<u64> {
+    let nanoseconds = u64::try_from(time.tv_nsec).ok()?;
+    if nanoseconds >= 1_000_000_000 {
+        return None;
+    }
     // A time before the epoch has passed.
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);
     let since = seconds.saturating_sub(EPOCH_S).saturating_mul(SECOND_PS);
-    let ps = since.saturating_add(nanoseconds.saturating_mul(NANOSECOND_PS));
-    if seconds < EPOCH_S { 0 } else { ps }.saturating_sub(BEFORE_PS.load(Ordering::Relaxed))
+    let ps = since.saturating_add(nanoseconds * NANOSECOND_PS);
+    let ps = if seconds < EPOCH_S { 0 } else { ps };
+    Some(ps.saturating_sub(BEFORE_PS.load(Ordering::Relaxed)))
 }
 
 /// Converts to a clock's time: seconds and picoseconds of a second.

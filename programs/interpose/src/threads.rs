@@ -8,7 +8,8 @@
 //! known only here.
 //!
 //! Before the first such thread, in threads that were started before there was a machine, and outside of a task, all functions
-//! are the C library's. If there are threads of both kinds, waits of threads that the machine serves are polls.
+//! are the C library's, but for waits with a deadline of a thread that the machine serves. If there are threads of both kinds, waits
+//! of threads that the machine serves are polls.
 
 mod barrier;
 mod condition;
@@ -28,6 +29,12 @@ use crate::job::Job;
 /// Whether this thread waits for others of its task in simulated time.
 fn is_simulated() -> bool {
     StartedThread::several() && Job::of_this_thread().is_some()
+}
+
+/// Whether the machine serves this thread. Waits with a deadline are in simulated time then, also where no other thread can end
+/// them: the deadline is one of the machine's clock.
+fn is_served() -> bool {
+    Job::of_this_thread().is_some()
 }
 
 /// Repeats `attempt` until it succeeds, with waits for `key` between; returns its result, or `None` after `deadline_ps`.

@@ -6,9 +6,9 @@ use std::ffi::c_int;
 use gyre_remote::waiting::{self, Waiting};
 use libc::{clockid_t, pthread_cond_t, pthread_mutex_t, timespec};
 
-use super::is_simulated;
 use super::mutex;
 use super::real::real;
+use super::{is_served, is_simulated};
 use crate::boundary;
 use crate::clocks::deadline_ps;
 
@@ -56,12 +56,15 @@ pub unsafe extern "C" fn pthread_cond_timedwait(
     mutex: *mut pthread_mutex_t,
     time: *const timespec,
 ) -> c_int {
-    if !is_simulated() {
+    if !is_served() {
         return real!(c"pthread_cond_timedwait" of c"GLIBC_2.3.2",
             (condition => *mut pthread_cond_t, mutex => *mut pthread_mutex_t, time => *const timespec) -> c_int);
     }
     // SAFETY: the program passes a time.
-    wait(condition, mutex, Some(deadline_ps(unsafe { &*time })))
+    match deadline_ps(unsafe { &*time }) {
+        Some(deadline_ps) => wait(condition, mutex, Some(deadline_ps)),
+        None => libc::EINVAL,
+    }
 }
 
 /// C: `pthread_cond_clockwait`.
@@ -75,13 +78,16 @@ pub unsafe extern "C" fn pthread_cond_clockwait(
     clock: clockid_t,
     time: *const timespec,
 ) -> c_int {
-    if !is_simulated() {
+    if !is_served() {
         return real!(c"pthread_cond_clockwait",
             (condition => *mut pthread_cond_t, mutex => *mut pthread_mutex_t, clock => clockid_t, time => *const timespec)
             -> c_int);
     }
     // SAFETY: the program passes a time.
-    wait(condition, mutex, Some(deadline_ps(unsafe { &*time })))
+    match deadline_ps(unsafe { &*time }) {
+        Some(deadline_ps) => wait(condition, mutex, Some(deadline_ps)),
+        None => libc::EINVAL,
+    }
 }
 
 /// C: `pthread_cond_signal`.

@@ -7,7 +7,7 @@ use gyre_remote::waiting;
 use libc::{pthread_mutex_t, pthread_spinlock_t, timespec};
 
 use super::real::real;
-use super::{is_simulated, wait_until};
+use super::{is_served, is_simulated, wait_until};
 use crate::clocks::deadline_ps;
 
 /// Locks a mutex, waiting in simulated time until `deadline_ps` at most.
@@ -48,12 +48,15 @@ pub unsafe extern "C" fn pthread_mutex_timedlock(
     mutex: *mut pthread_mutex_t,
     time: *const timespec,
 ) -> c_int {
-    if !is_simulated() {
+    if !is_served() {
         return real!(c"pthread_mutex_timedlock",
             (mutex => *mut pthread_mutex_t, time => *const timespec) -> c_int);
     }
     // SAFETY: the program passes a time.
-    lock(mutex, Some(deadline_ps(unsafe { &*time })))
+    match deadline_ps(unsafe { &*time }) {
+        Some(deadline_ps) => lock(mutex, Some(deadline_ps)),
+        None => libc::EINVAL,
+    }
 }
 
 /// C: `pthread_mutex_unlock`.

@@ -7,7 +7,7 @@ use gyre_remote::waiting;
 use libc::{pthread_rwlock_t, timespec};
 
 use super::real::real;
-use super::{is_simulated, wait_until};
+use super::{is_served, is_simulated, wait_until};
 use crate::clocks::deadline_ps;
 
 /// Locks by an attempt that answers `EBUSY` where others hold the lock.
@@ -52,11 +52,14 @@ macro_rules! waits {
                 rwlock: *mut pthread_rwlock_t,
                 time: *const timespec,
             ) -> c_int {
-                if !is_simulated() {
+                if !is_served() {
                     return real!($real, (rwlock => *mut pthread_rwlock_t, time => *const timespec) -> c_int);
                 }
                 // SAFETY: the program passes a time.
-                lock(rwlock, Some(deadline_ps(unsafe { &*time })), libc::$attempt)
+                match deadline_ps(unsafe { &*time }) {
+                    Some(deadline_ps) => lock(rwlock, Some(deadline_ps), libc::$attempt),
+                    None => libc::EINVAL,
+                }
             }
         )*
     };

@@ -7,7 +7,7 @@ use gyre_remote::waiting;
 use libc::{clockid_t, sem_t, timespec};
 
 use super::real::real;
-use super::{is_simulated, wait_until};
+use super::{is_served, is_simulated, wait_until};
 use crate::clocks::{deadline_ps, fail};
 
 /// Takes one of a semaphore, waiting in simulated time until `deadline_ps` at most.
@@ -38,11 +38,14 @@ pub unsafe extern "C" fn sem_wait(semaphore: *mut sem_t) -> c_int {
 /// As the C library says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sem_timedwait(semaphore: *mut sem_t, time: *const timespec) -> c_int {
-    if !is_simulated() {
+    if !is_served() {
         return real!(c"sem_timedwait", (semaphore => *mut sem_t, time => *const timespec) -> c_int);
     }
     // SAFETY: the program passes a time.
-    wait(semaphore, Some(deadline_ps(unsafe { &*time })))
+    match deadline_ps(unsafe { &*time }) {
+        Some(deadline_ps) => wait(semaphore, Some(deadline_ps)),
+        None => fail(libc::EINVAL),
+    }
 }
 
 /// C: `sem_clockwait`.
@@ -55,12 +58,15 @@ pub unsafe extern "C" fn sem_clockwait(
     clock: clockid_t,
     time: *const timespec,
 ) -> c_int {
-    if !is_simulated() {
+    if !is_served() {
         return real!(c"sem_clockwait",
             (semaphore => *mut sem_t, clock => clockid_t, time => *const timespec) -> c_int);
     }
     // SAFETY: the program passes a time.
-    wait(semaphore, Some(deadline_ps(unsafe { &*time })))
+    match deadline_ps(unsafe { &*time }) {
+        Some(deadline_ps) => wait(semaphore, Some(deadline_ps)),
+        None => fail(libc::EINVAL),
+    }
 }
 
 /// C: `sem_post`.
