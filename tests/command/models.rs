@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -151,6 +152,12 @@ fn x8_model_is_built_once_after_a_killed_build_or_damage() {
     let silent = (expected.clone(), "");
     assert_eq!((found(&again), error_of(&again).as_str()), silent);
 
+    // So does one on a system without the compiler.
+    let mut without = command(&cache, &SMALLEST);
+    let again = without.env("CXX", "/no/such/g++").output();
+    let again = again.expect("started");
+    assert_eq!((found(&again), error_of(&again).as_str()), silent);
+
     // Damaged, it is built anew.
     let entry = cache.join(names(&cache, ".lock")[0].replace(".lock", ""));
     let library = entry.join("model.so");
@@ -163,6 +170,49 @@ fn x8_model_is_built_once_after_a_killed_build_or_damage() {
     let error = error_of(&mended);
     assert!(error.contains("is damaged in the cache"), "{error}");
     assert!(is_clean());
+}
+
+#[test]
+fn x5_x8_interrupted_build_leaves_no_part_and_no_compiler() {
+    let cache = folder("cache-of-an-interrupted").join("made-here");
+    // Whoever runs the tests may have the signal ignored.
+    let mut build = Command::new("env")
+        .args(["--default-signal=INT", env!("CARGO_BIN_EXE_gyre")])
+        .args(SMALLEST)
+        .current_dir(root())
+        .env("GYRE_CACHE", &cache)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("started");
+    // Processes that work for the cache.
+    let workers = || {
+        let all = fs::read_dir("/proc").expect("Linux").flatten();
+        let called = all.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+        let name = text(&cache).as_bytes();
+        called
+            .filter(|called| called.windows(name.len()).any(|part| part == name))
+            .count()
+    };
+    while workers() == 0 {
+        assert!(build.try_wait().expect("asked").is_none(), "it builds");
+        thread::sleep(Duration::from_millis(5));
+    }
+    let interrupted = Command::new("kill")
+        .args(["-INT", &build.id().to_string()])
+        .status();
+    assert!(interrupted.expect("a program of the system").success());
+    let status = build.wait().expect("it ends");
+    assert_eq!(status.signal(), Some(2), "{status}");
+    assert_eq!(names(&cache, ".part"), [""; 0]);
+    // They are killed, which takes a moment.
+    for _ in 0..1000 {
+        if workers() == 0 {
+            return;
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    panic!("compilers are left");
 }
 
 #[test]
