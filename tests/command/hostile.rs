@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::{error_of, root};
+use crate::{error_of, models, root};
 
 /// `gyre` in `dir`.
 fn gyre_in(dir: &Path, arguments: &[&str]) -> Command {
@@ -381,6 +381,18 @@ fn x5_outputs_replace_no_input_and_no_other_output() {
         );
     }
     assert_eq!(fs::read_dir(dir.path()).expect("a folder").count(), 4);
+    // A source of the RTL.
+    let tree = models::tree("rtl-as-output", "gyre.f", |text| text);
+    let source = tree.join("router/router_output.sv");
+    let text = fs::read_to_string(&source).expect("a source");
+    let (tree, log) = (crate::text(&tree), crate::text(&source));
+    let run = ["run", "ping.goal", "--rtl", tree, "--log", log];
+    ends_with(
+        &mut gyre_in(dir.path(), &run),
+        2,
+        &["is the output of --log"],
+    );
+    assert_eq!(fs::read_to_string(&source).expect("there"), text);
 }
 
 #[test]

@@ -45,12 +45,15 @@ impl Place {
 #[derive(Debug)]
 struct Claims {
     inputs: Vec<Place>,
+    /// Folders all of whose files are inputs.
+    folders: Vec<PathBuf>,
     /// With the option that names each.
     outputs: Vec<(&'static str, Place)>,
 }
 
 static CLAIMS: Mutex<Claims> = Mutex::new(Claims {
     inputs: Vec::new(),
+    folders: Vec::new(),
     outputs: Vec::new(),
 });
 
@@ -71,6 +74,24 @@ pub(crate) fn input(path: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Notes a folder whose files are inputs.
+///
+/// # Errors
+/// A file of it that is an output of an option.
+pub(crate) fn folder(path: &Path) -> Result<(), Fault> {
+    let folder = Place::of(path).path;
+    let mut claims = CLAIMS.lock().unwrap_or_else(PoisonError::into_inner);
+    let inside = |place: &Place| place.found.is_some() && place.path.starts_with(&folder);
+    let output = claims.outputs.iter().find(|(_, output)| inside(output));
+    if let Some(&(option, _)) = output {
+        return Err(Fault::IsOutput { option });
+    }
+    if !claims.folders.contains(&folder) {
+        claims.folders.push(folder);
+    }
+    Ok(())
+}
+
 /// Notes the output of an option.
 ///
 /// # Errors
@@ -78,7 +99,9 @@ pub(crate) fn input(path: &Path) -> Result<(), Fault> {
 pub(crate) fn output(option: &'static str, path: &Path) -> Result<(), Fault> {
     let place = Place::of(path);
     let mut claims = CLAIMS.lock().unwrap_or_else(PoisonError::into_inner);
-    if claims.inputs.iter().any(|input| input.is(&place)) {
+    let mut folders = claims.folders.iter();
+    let inside = place.found.is_some() && folders.any(|folder| place.path.starts_with(folder));
+    if inside || claims.inputs.iter().any(|input| input.is(&place)) {
         return Err(Fault::IsInput);
     }
     let mut outputs = claims.outputs.iter();

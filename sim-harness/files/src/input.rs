@@ -18,6 +18,14 @@ pub fn keep(path: &Path) -> io::Result<()> {
     Ok(claims::input(path)?)
 }
 
+/// Notes that the files of a folder which a user names are read: no output may take the place of one of them.
+///
+/// # Errors
+/// A file of it that is an output of the command.
+pub fn keep_folder(path: &Path) -> io::Result<()> {
+    Ok(claims::folder(path)?)
+}
+
 /// Opens a regular file to read it.
 ///
 /// # Errors

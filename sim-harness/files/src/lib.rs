@@ -3,7 +3,7 @@
 //!
 //! - An input is a regular file: a pipe would keep the process waiting, a device would never end.
 //! - An output is there whole or as it was before: it is written beside its place, which it takes when it is finished.
-//! - No output takes the place of an input ([`keep`]) or of another output ([`check`]).
+//! - No output takes the place of an input ([`keep`], [`keep_folder`]) or of another output ([`check`]).
 //! - What is unfinished when a signal ends the process is removed ([`end_by_signals`]), and when a limit does ([`end`]).
 
 #![forbid(unsafe_code)]
@@ -13,7 +13,7 @@ mod input;
 mod interrupt;
 mod output;
 
-pub use input::{keep, open, read, read_text};
+pub use input::{keep, keep_folder, open, read, read_text};
 pub use interrupt::{Unfinished, end, end_by_signals, output_of, run};
 pub use output::{Output, Scratch, check, create, write};
 

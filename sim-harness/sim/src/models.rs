@@ -226,7 +226,7 @@ impl ModelSpec {
             None => Optimisation::Quick,
         };
         let library = self.library(optimisation);
-        check_registers(self.tree())?;
+        check_tree(self.tree())?;
         let held = library.get(&|progress| report(library.name(), progress))?;
         let entry = ffi::load_model(&held.library().to_string_lossy())
             .map_err(|error| unloadable(&held, &error))?;
@@ -250,13 +250,16 @@ fn unloadable(held: &Held, error: &cxx::Exception) -> SimError {
     }
 }
 
-/// Refuses a tree whose registers software does not know.
-fn check_registers(tree: Option<&Path>) -> Result<(), SimError> {
+/// Refuses a tree whose registers software does not know, and one in which the command would write over a file.
+fn check_tree(tree: Option<&Path>) -> Result<(), SimError> {
     let tree = match tree {
         Some(tree) => tree.to_owned(),
         None => checkout()?.join("rtl"),
     };
-    registers::compare(&tree).map_err(|text| SimError::Build(gyre_verilate::Error::Interface(text)))
+    gyre_files::keep_folder(&tree)
+        .map_err(|error| format!("a file of {} {error}", tree.display()))
+        .and_then(|()| registers::compare(&tree))
+        .map_err(|text| SimError::Build(gyre_verilate::Error::Interface(text)))
 }
 
 /// Where a packet's router is, and the packet, for [`RoutingFunctions::decide`].
