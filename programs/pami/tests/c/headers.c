@@ -3,7 +3,7 @@
  * order of the sends, and a dispatch without long headers refuses them. */
 #include "check.h"
 
-enum { DISPATCH = 4, SHORT = 5, ROUNDS = 3, MOST_TASKS = 8, LARGEST = 9000 };
+enum { DISPATCH = 4, SHORT = 5, ROUNDS = 2, MOST_TASKS = 8, LARGEST = 9000 };
 
 static const size_t headers[] = {0, 448, 449, 500, 501, 960, 961, 8000};
 static const size_t lengths[] = {0, 8, 9000};
@@ -95,6 +95,11 @@ int main(void) {
     while (ended < before + 2 * tasks) PAMI_Context_advance(context, 10);
   }
   while (arrived < all * tasks) PAMI_Context_advance(context, 10);
+
+  send.send.header.iov_len = (size_t)1 << 40;
+  RETURNS(PAMI_INVAL, PAMI_Send(context, &send));
+  PAMI_Error_text(text, sizeof text);
+  CHECK(strstr(text, "expected at most 1048576") != NULL);
 
   attribute.name = PAMI_DISPATCH_RECV_IMMEDIATE_MAX;
   SUCCEEDS(PAMI_Dispatch_query(context, SHORT, &attribute, 1));
