@@ -17,8 +17,6 @@ mod html;
 mod messages;
 mod page;
 mod run;
-#[cfg(test)]
-mod tests;
 
 pub use failure::{Failure, Wait};
 pub use html::html;

@@ -36,8 +36,6 @@ mod send;
 mod slots;
 mod state;
 mod step;
-#[cfg(test)]
-mod tests;
 mod wake;
 mod world;
 

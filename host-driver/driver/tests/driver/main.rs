@@ -10,6 +10,7 @@ mod context;
 mod cost_table;
 mod deferred;
 mod destroy;
+mod double;
 mod failing_bus;
 mod faults;
 mod fence;

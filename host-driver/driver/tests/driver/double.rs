@@ -7,7 +7,7 @@ use std::thread;
 
 use gyre_driver::{Platform, PlatformLock, SharedSegment, WakeReason};
 
-use crate::{Double, DoubleLock, Memory, Process, Segment};
+use gyre_testkit::{Double, DoubleLock, Memory, Process, Segment};
 
 #[test]
 fn host_threads_may_share_everything() {

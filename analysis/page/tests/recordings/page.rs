@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A page of a run made by hand.
 
-use crate::{Failure, Page, Run, Wait, html};
+use gyre_page::{Failure, Page, Run, Wait, html};
 use gyre_timeline::{Event, Lane, Link, Messages, PacketKind, Recording, Thread, What, Why};
 use gyre_why::{Analysis, Kind, Place, RankTime, Segment};
 use serde_json::{Map, Value};
