@@ -130,7 +130,7 @@ clippy: setup-verilator
 
 # Rust and RTL tests, to the end whatever fails; lints every crate as it is compiled, also what no test needs.
 unit: setup-verilator
-	$(LINTED) $(CARGO) build $(PROFILE) --workspace --lib --bench cost_table
+	$(LINTED) $(CARGO) build $(PROFILE) --workspace --lib --bins --tests --bench cost_table
 	$(LINTED) $(CARGO) test $(PROFILE) --workspace --no-fail-fast
 
 # The tests that need models of their own: planted faults, full optimisation, counted lines.
