@@ -128,10 +128,11 @@ fmt-check:
 clippy: setup-verilator
 	$(CARGO) clippy $(PROFILE) --workspace --all-targets -- -D warnings
 
-# Rust and RTL tests, to the end whatever fails; lints every crate as it is compiled, also what no test needs.
+# Rust and RTL tests, to the end whatever fails; lints every crate as it is compiled, also what no test needs. Full models are for
+# `unit-deep`.
 unit: setup-verilator
 	$(LINTED) $(CARGO) build $(PROFILE) --workspace --lib --bins --tests --bench cost_table
-	$(LINTED) $(CARGO) test $(PROFILE) --workspace --no-fail-fast
+	$(LINTED) GYRE_MODEL=quick $(CARGO) test $(PROFILE) --workspace --no-fail-fast
 
 # The tests that need models of their own: planted faults, full optimisation, counted lines.
 unit-deep: setup-verilator

@@ -374,6 +374,7 @@ fn x8_rtl_with_another_packet_layout_is_refused_by_field_and_code() {
 }
 
 #[test]
+#[ignore = "deep: models of its own"]
 fn x8_result_says_which_model_was_used() {
     for model in ["quick", "full"] {
         let result = json(&["bench", "hop-latency", "--model", model]);

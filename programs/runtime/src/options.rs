@@ -88,7 +88,7 @@ pub struct MachineOptions {
     pub threads: usize,
     /// How much the models of the machine are optimised; results do not depend on it [default: full where it is compiled
     /// already or the command simulates much, else quick]
-    #[arg(long, value_name = "quick|full", value_parser = optimisation)]
+    #[arg(long, env = "GYRE_MODEL", value_name = "quick|full", value_parser = optimisation)]
     pub model: Option<Optimisation>,
     /// Tree of RTL that takes the place of the checkout's rtl/
     #[arg(long, value_name = "DIR")]
