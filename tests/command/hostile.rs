@@ -431,6 +431,9 @@ fn x5_absurd_numbers_of_tasks_repeated_settings_and_files_as_caches_are_refused(
         let mut command = gyre_in(dir.path(), &["run", "ping.goal"]);
         ends_with(command.env("GYRE_CACHE", cache), 2, &["is no folder"]);
     }
+    let mut command = gyre_in(dir.path(), &["run", "ping.goal"]);
+    let words = ["GYRE_MODEL: expected quick or full, found `fast`"];
+    ends_with(command.env("GYRE_MODEL", "fast"), 2, &words);
 }
 
 #[test]

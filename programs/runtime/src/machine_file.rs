@@ -15,7 +15,8 @@ use serde_json::{Map, Value, json};
 use crate::attempt::{Machines, Observed, Wave};
 use crate::clients::ClientFile;
 use crate::options::{
-    CONFIGURATION_BYTES, MachineOptions, UsageError, parse_mesh, parse_shape, rtl_tree, shape_text,
+    self, CONFIGURATION_BYTES, MachineOptions, UsageError, parse_mesh, parse_shape, rtl_tree,
+    shape_text,
 };
 use crate::outcome::object;
 use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
@@ -136,7 +137,7 @@ impl MachineSpec {
         config.skip_idle = settings.given(&SKIP_IDLE).unwrap_or(config.skip_idle);
         config.window = settings.given(&WINDOW).or(config.window);
         config.threads = options.threads;
-        config.optimisation = options.model;
+        config.optimisation = options::model(options)?;
         config.rtl = rtl_tree(options.rtl.as_deref())?;
         config
             .validate()

@@ -88,7 +88,7 @@ pub struct MachineOptions {
     pub threads: usize,
     /// How much the models of the machine are optimised; results do not depend on it [default: full where it is compiled
     /// already or the command simulates much, else quick]
-    #[arg(long, env = "GYRE_MODEL", value_name = "quick|full", value_parser = optimisation)]
+    #[arg(long, value_name = "quick|full", value_parser = optimisation)]
     pub model: Option<Optimisation>,
     /// Tree of RTL that takes the place of the checkout's rtl/
     #[arg(long, value_name = "DIR")]
@@ -180,6 +180,29 @@ fn optimisation(text: &str) -> Result<Optimisation, &'static str> {
     let all = [Optimisation::Quick, Optimisation::Full];
     let named = all.into_iter().find(|level| level.name() == text);
     named.ok_or("expected quick or full")
+}
+
+/// Optimisation that `--model` asks for, else the variable `GYRE_MODEL`.
+///
+/// # Errors
+/// A value of the variable that is neither quick nor full.
+pub fn model(options: &MachineOptions) -> Result<Option<Optimisation>, UsageError> {
+    const VARIABLE: &str = "GYRE_MODEL";
+    if options.model.is_some() {
+        return Ok(options.model);
+    }
+    let value = std::env::var_os(VARIABLE).filter(|value| !value.is_empty());
+    let Some(value) = value else {
+        return Ok(None);
+    };
+    let value = value.to_string_lossy();
+    optimisation(&value)
+        .map(Some)
+        .map_err(|_| UsageError::Value {
+            option: VARIABLE.into(),
+            value: value.into_owned(),
+            expected: "quick or full".into(),
+        })
 }
 
 /// Checks `--rtl` and makes it absolute.
