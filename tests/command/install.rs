@@ -7,9 +7,9 @@ use std::process::Command;
 
 use crate::{error_of, models, pami, printed_by, root, scratch, text};
 
-/// Installs the command under test below a scratch folder; gives the prefix.
-fn installed() -> PathBuf {
-    let folder = scratch("installed");
+/// Installs the command under test below a scratch folder of this name; gives the prefix.
+fn installed(name: &str) -> PathBuf {
+    let folder = scratch(name);
     fs::remove_dir_all(&folder).ok();
     // The provider is of a crate that these tests do not build: a library without functions takes its place.
     let build = folder.join("build");
@@ -47,7 +47,7 @@ fn elsewhere(program: &Path, home: &Path) -> Command {
 
 #[test]
 fn installed_command_works_from_any_folder() {
-    let prefix = installed();
+    let prefix = installed("installed");
     let home = prefix.with_file_name("home");
     let gyre = |arguments: &[&str]| {
         let mut command = elsewhere(&prefix.join("bin/gyre"), &home);
@@ -145,6 +145,27 @@ fn installed_command_works_from_any_folder() {
         "{}",
         error_of(&output)
     );
+}
+
+#[test]
+#[ignore = "deep: models of its own"]
+fn installed_command_compiles_the_models_of_its_machine() {
+    let prefix = installed("installed-models");
+    let home = prefix.with_file_name("home");
+    let bench = ["bench", "hop-latency", "--json", "--model=quick"];
+    let expected = models::hash(
+        &Command::new(env!("CARGO_BIN_EXE_gyre"))
+            .args(bench)
+            .current_dir(root())
+            .output()
+            .expect("started"),
+    );
+    let mut command = elsewhere(&prefix.join("bin/gyre"), &home);
+    let output = command.args(bench).output().expect("started");
+    assert_eq!(models::hash(&output), expected);
+    let models = fs::read_dir(home.join(".cache/gyre")).expect("a cache");
+    let mut names = models.map(|entry| entry.expect("readable").file_name());
+    assert!(names.any(|name| name.to_string_lossy().starts_with("network3_quick-")));
 }
 
 #[test]

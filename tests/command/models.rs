@@ -276,7 +276,7 @@ fn x8_copy_of_the_rtl_does_the_same_and_a_changed_one_its_own() {
     let copied = copied.expect("started");
     assert_eq!((hash(&copied), error_of(&copied).as_str()), silent);
 
-    // The other dateline channel for packets that cross no wrap link. Simulations of changed trees are in `failure`.
+    // The other dateline channel for packets that cross no wrap link.
     let changed = tree(
         "rtl-changed",
         "pkg/gyre_pkg.sv",
@@ -301,6 +301,46 @@ fn x8_copy_of_the_rtl_does_the_same_and_a_changed_one_its_own() {
     ] {
         assert!(words.contains(word), "no `{word}` in: {words}");
     }
+}
+
+#[test]
+#[ignore = "deep: models of its own"]
+fn x8_changed_rtl_has_a_model_and_a_hash_of_its_own() {
+    let cache = folder("cache-of-the-changed");
+    let run = |tree: &[&str]| {
+        let mut command = command(&cache, &SMALL);
+        command.args(tree).output().expect("started")
+    };
+    let first = run(&[]);
+    // The other dateline channel for packets that cross no wrap link.
+    let changed = tree(
+        "rtl-simulated",
+        "pkg/gyre_pkg.sv",
+        with([("return ^{c, t};", "return ~^{c, t};")]),
+    );
+    let other = run(&["--rtl", text(&changed)]);
+    let error = error_of(&other);
+    assert!(
+        error.contains("compiling the model network3_quick"),
+        "{error}"
+    );
+    assert_ne!(hash(&other), hash(&first));
+    // The first again, from the cache.
+    let again = run(&[]);
+    let silent = (hash(&first), "");
+    assert_eq!((hash(&again), error_of(&again).as_str()), silent);
+}
+
+#[test]
+#[ignore = "deep: models of its own"]
+fn x8_rtl_whose_node_has_other_ports_is_refused() {
+    let change = with([(
+        "output logic              irq_o,",
+        "output logic [1:0]        irq_o,",
+    )]);
+    let wide = tree("rtl-wide-node", "node/gyre_node.sv", change);
+    let expected = "gyre_node: port irq_o is output of 2 bits: expected output of 1 bits";
+    refused(&wide, &["run", "lulesh"], &[expected]);
 }
 
 /// `gyre ARGUMENTS --rtl` with a tree must end with status 2 and name every word, and the tree.

@@ -93,6 +93,35 @@ fn repeats_as(name: &str, machine: &[&str], first: &Output, alike: &[(usize, &[&
     }
 }
 
+/// A program does the same where idle nodes are evaluated, which takes long.
+fn evaluates_idle_nodes_alike(name: &str, machine: &[&str]) {
+    let first = run(&compiled(name), machine);
+    repeats_as(
+        name,
+        machine,
+        &first,
+        &[(16, &["--set", "skip_idle=false"])],
+    );
+}
+
+#[test]
+#[ignore = "deep: idle nodes are evaluated"]
+fn x1_x6_c_programs_do_the_same_where_idle_nodes_are_evaluated() {
+    let square = ["-n", "4", "--shape", "2x2"];
+    let line = ["-n", "3", "--shape", "3"];
+    let pair = ["-n", "2", "--shape", "2"];
+    for (name, machine) in [
+        ("messages", square),
+        ("onesided", line),
+        ("typed_rma", line),
+        ("geometries", square),
+        ("headers", pair),
+        ("typed_messages", pair),
+    ] {
+        evaluates_idle_nodes_alike(name, &machine);
+    }
+}
+
 #[test]
 fn x1_x6_ep4_messages_of_c_programs_arrive_whole_in_any_memory() {
     let printed = repeats("messages", &["-n", "4", "--shape", "2x2"]);
@@ -111,10 +140,7 @@ fn x6_ep2_posted_work_locks_fences_and_several_contexts_of_c_programs() {
     let machine = ["-n", "3", "--shape", "3"];
     let printed = repeats("progress", &machine);
     assert_eq!(printed.lines().count(), 3);
-    // Idle nodes are left out by the machine alone: one program shows it for all.
-    let first = run(&compiled("progress"), &machine);
-    let evaluated: &[&str] = &["--set", "skip_idle=false"];
-    repeats_as("progress", &machine, &first, &[(16, evaluated)]);
+    evaluates_idle_nodes_alike("progress", &machine);
     run(&compiled("progress"), &["-n", "2", "--shape", "1"]);
 }
 

@@ -9,7 +9,7 @@ fn x6_ep4_headers_of_any_length_come_whole_and_in_order_to_c_programs() {
     let printed = repeats("headers", &["-n", "2", "--shape", "2"]);
     let mut lines: Vec<&str> = printed.lines().collect();
     lines.sort_unstable();
-    let line = |task| format!("task {task} of 2: 96 messages");
+    let line = |task| format!("task {task} of 2: 144 messages");
     assert_eq!(lines, [line(0), line(1)]);
     // Two tasks on each node.
     run(&compiled("headers"), &["-n", "4", "--shape", "2"]);

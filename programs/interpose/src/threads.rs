@@ -28,7 +28,7 @@ use crate::job::Job;
 
 /// Whether this thread waits for others of its task in simulated time.
 fn is_simulated() -> bool {
-    StartedThread::several() && Job::of_this_thread().is_some()
+    StartedThread::several() && is_served()
 }
 
 /// Whether the machine serves this thread. Waits with a deadline are in simulated time then, also where no other thread can end
