@@ -58,7 +58,11 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
     let active = settings.given(&ACTIVE).unwrap_or(nodes);
     // One alone has nobody to send to.
     if !(2..=nodes).contains(&active) {
-        return Err(ACTIVE.refuse(active, format!("2 to {nodes}")).into());
+        let expected = match nodes {
+            2 => "2".into(),
+            _ => format!("2 to {nodes}"),
+        };
+        return Err(ACTIVE.refuse(active, expected).into());
     }
     let offer = among_first(&everybody, active)?;
 

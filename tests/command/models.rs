@@ -199,6 +199,8 @@ fn x5_x8_interrupted_build_leaves_no_part_and_no_compiler() {
         assert!(build.try_wait().expect("asked").is_none(), "it builds");
         thread::sleep(Duration::from_millis(5));
     }
+    // They have read their sources, without which they would end by themselves.
+    thread::sleep(Duration::from_millis(500));
     let interrupted = Command::new("kill")
         .args(["-INT", &build.id().to_string()])
         .status();
