@@ -22,21 +22,17 @@ mod named_algorithm;
 mod packets;
 mod pattern;
 mod pingpong;
-mod plot;
 mod raw_dma;
 mod router_traffic;
 mod sim_speed;
 mod timed_collective;
 mod traffic;
 
-use std::path::PathBuf;
-
 use clap::Args;
-use serde_json::Value;
 
 use gyre::error::RunError;
 use gyre::machine_file::{self, MachineSpec};
-use gyre::options::{MachineOptions, UsageError, check_output};
+use gyre::options::{MachineOptions, UsageError};
 use gyre::outcome::Outcome;
 use gyre::settings::{self, Settings, Table};
 use gyre::timeline::{self, Timeline, Told};
@@ -52,9 +48,6 @@ pub struct BenchArgs {
     /// Names every bench
     #[arg(long, exclusive = true)]
     pub list: bool,
-    /// Draws the curve of a sweep, for `bench traffic --set load=sweep`
-    #[arg(long, value_name = "FILE.svg")]
-    plot: Option<PathBuf>,
     /// The machine that `--trace` shows, by number, in a bench that makes several [default: 1]
     #[arg(
         long,
@@ -255,55 +248,103 @@ pub fn settings_help() -> String {
     )
 }
 
+/// A bench with its machine.
+struct Prepared {
+    bench: &'static Bench,
+    settings: Settings,
+    spec: MachineSpec,
+}
+
+impl Prepared {
+    /// The bench `name` with these options.
+    fn new(name: &str, options: &MachineOptions) -> Result<Self, UsageError> {
+        let Some(bench) = BENCHES.iter().find(|bench| bench.name == name) else {
+            let names: Vec<&str> = BENCHES.iter().map(|bench| bench.name).collect();
+            return Err(UsageError::Value {
+                option: "bench".into(),
+                value: name.into(),
+                expected: format!("one of {}", names.join(", ")),
+            });
+        };
+        let settings = Settings::parse(&options.set, &[machine_file::SETTINGS, bench.settings])?;
+        let spec = MachineSpec::new(options, &settings, Some(bench.shape.to_vec()))?;
+        Ok(Self {
+            bench,
+            settings,
+            spec: spec.simulating_much(bench.long),
+        })
+    }
+
+    fn measure(&self, spec: &MachineSpec) -> Result<Measured, RunError> {
+        (self.bench.run)(spec, &self.settings)
+    }
+
+    /// The outcome of a measurement, with text for people.
+    fn outcome(&self, mut measured: Measured, pictures: Vec<String>) -> Outcome {
+        let mut params = self.spec.params();
+        params.append(&mut measured.params);
+        Outcome {
+            bench: self.bench.name.into(),
+            shape: self.spec.shape(),
+            params,
+            metrics: measured.metrics,
+            sim: measured.sim,
+            hash: format!("{:016x}", measured.hash),
+            pictures,
+            passed: true,
+        }
+    }
+}
+
+/// Whether there is a bench of this name.
+pub(crate) fn exists(name: &str) -> bool {
+    BENCHES.iter().any(|bench| bench.name == name)
+}
+
+/// Refuses options that make no measurement by the bench `name`.
+///
+/// # Errors
+/// Wrong options.
+pub(crate) fn check(name: &str, options: &MachineOptions) -> Result<(), UsageError> {
+    Prepared::new(name, options).map(drop)
+}
+
+/// Measures by the bench `name`, without waveform or timeline.
+///
+/// # Errors
+/// Wrong options, or a machine that stopped.
+pub(crate) fn measure(name: &str, options: &MachineOptions) -> Result<Outcome, RunError> {
+    let prepared = Prepared::new(name, options)?;
+    let measured = prepared.measure(&prepared.spec)?;
+    Ok(prepared.outcome(measured, Vec::new()))
+}
+
 /// Runs a bench as the command line `command` asks.
 ///
 /// # Errors
 /// An unknown name, wrong options, or a machine that stopped.
 pub fn run(args: &BenchArgs, command: &CommandLine) -> Result<Outcome, RunError> {
-    let name = args.name.as_deref().unwrap_or_default();
-    let (options, plot) = (&args.machine, args.plot.as_deref());
-    let Some(bench) = BENCHES.iter().find(|bench| bench.name == name) else {
-        let names: Vec<&str> = BENCHES.iter().map(|bench| bench.name).collect();
-        return Err(UsageError::Value {
-            option: "bench".into(),
-            value: name.into(),
-            expected: format!("one of {}", names.join(", ")),
-        }
-        .into());
-    };
-    let settings = Settings::parse(&options.set, &[machine_file::SETTINGS, bench.settings])?;
-    let spec = MachineSpec::new(options, &settings, Some(bench.shape.to_vec()))?;
-    let mut spec = spec.simulating_much(bench.long);
-    let sweep = bench.name == "traffic" && traffic::sweeps(&settings);
-    if plot.is_some() && !sweep {
-        return Err(UsageError::Combination(
-            "--plot: draws the curve of `gyre bench traffic --set load=sweep` only".into(),
-        )
-        .into());
-    }
-    if let Some(file) = plot {
-        // Refused now, not after the measurement.
-        check_output("--plot", file)?;
-    }
+    let options = &args.machine;
+    let mut prepared = Prepared::new(args.name.as_deref().unwrap_or_default(), options)?;
     // Scopes below a node are known when the machine is made: of nodes, or of routers alone.
-    waves::check(options, &spec)?;
-    let timeline = Timeline::create(options, &mut spec.config)?;
-    let measure = |spec: &MachineSpec| (bench.run)(spec, &settings);
+    waves::check(options, &prepared.spec)?;
+    let timeline = Timeline::create(options, &mut prepared.spec.config)?;
+    let spec = &prepared.spec;
     let observed = waves::observed(
-        &spec,
+        spec,
         options,
         args.trace_machine,
         command,
         |_| None,
-        measure,
+        |spec| prepared.measure(spec),
     );
     let told = Told {
-        title: &format!("bench {name}"),
-        spec: &spec,
+        title: &format!("bench {}", prepared.bench.name),
+        spec,
         command,
         numbers_machines: true,
     };
-    let (mut measured, wave) = match observed {
+    let (measured, wave) = match observed {
         Ok(observed) => observed,
         Err(error) => {
             timeline.failed(told, || timeline::failure(&error));
@@ -311,32 +352,5 @@ pub fn run(args: &BenchArgs, command: &CommandLine) -> Result<Outcome, RunError>
         }
     };
     let timeline = timeline.ended(told, &measured.metrics, None)?;
-    let mut params = spec.params();
-    params.append(&mut measured.params);
-    if let (Some(file), Some(Value::Array(curve))) = (plot, measured.metrics.get("curve")) {
-        let word = |key: &str| {
-            params
-                .get(key)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
-        let title = format!(
-            "{}: {} traffic, {} routing",
-            spec.shape(),
-            word("pattern"),
-            word("routing")
-        );
-        self::plot::accepted_load(file, &title, curve).map_err(RunError::Output)?;
-    }
-    Ok(Outcome {
-        bench: bench.name.into(),
-        shape: spec.shape(),
-        params,
-        metrics: measured.metrics,
-        sim: measured.sim,
-        hash: format!("{:016x}", measured.hash),
-        pictures: wave.into_iter().chain(timeline).collect(),
-        passed: true,
-    })
+    Ok(prepared.outcome(measured, wave.into_iter().chain(timeline).collect()))
 }

@@ -14,7 +14,7 @@ use gyre::waves::CommandLine;
 
 use crate::bench;
 use crate::cmd::check::{self, CheckCommand};
-use crate::cmd::{exec, fuzz, run, why, workload};
+use crate::cmd::{exec, fuzz, run, sweep, why, workload};
 use crate::error::CommandError;
 
 /// Runs parallel programs on the RTL of a torus machine, cycle by cycle.
@@ -45,6 +45,9 @@ enum Command {
     /// Measures the machine
     #[command(after_help = bench::settings_help())]
     Bench(bench::BenchArgs),
+    /// Measures a bench or a program at many points
+    #[command(after_help = sweep::HELP)]
+    Sweep(sweep::SweepArgs),
     /// Proves a property of the machine without simulating it
     #[command(subcommand)]
     Check(CheckCommand),
@@ -92,6 +95,9 @@ pub fn main() -> ExitCode {
         Command::Bench(args) if args.list => print(&bench::list(), ExitCode::SUCCESS),
         Command::Bench(args) => show(bench::run(&args, &command), |outcome| {
             (outcome.text(args.json), outcome.passed)
+        }),
+        Command::Sweep(args) => show(sweep::run(&args, &command), |swept| {
+            (swept.text(args.json), swept.passed())
         }),
         Command::Check(command) => show(check::run(&command), |checked| {
             let CheckCommand::Deadlock(args) = &command;

@@ -7,5 +7,6 @@ pub mod fuzz;
 pub mod link_use;
 mod memory;
 pub mod run;
+pub mod sweep;
 pub mod why;
 pub mod workload;

@@ -18,6 +18,34 @@ pub enum CommandError {
     /// The program did not run to its end.
     #[error(transparent)]
     Goal(#[from] GoalError),
+    /// A point of a sweep did not succeed.
+    #[error(transparent)]
+    Point(#[from] PointError),
+}
+
+/// Error of a point of a sweep, which may come from another thread.
+#[derive(Debug, Error)]
+#[error("{point}{text}")]
+pub struct PointError {
+    /// Its values, with a colon behind them; nothing of a sweep of one point.
+    point: String,
+    text: String,
+    status: u8,
+}
+
+impl PointError {
+    /// The error of the point of these values.
+    pub fn new(values: &str, error: &CommandError) -> Self {
+        let point = match values {
+            "" => String::new(),
+            values => format!("{values}: "),
+        };
+        Self {
+            point,
+            text: error.to_string(),
+            status: error.status(),
+        }
+    }
 }
 
 impl From<UsageError> for CommandError {
@@ -39,6 +67,7 @@ impl CommandError {
             Self::Run(error) => error.status(),
             Self::Goal(error) => error.status(),
             Self::Program(_) => 2,
+            Self::Point(error) => error.status,
         }
     }
 }

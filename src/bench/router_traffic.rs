@@ -97,12 +97,26 @@ impl Source {
     }
 }
 
+/// Parts of the measured window whose mean latencies say how sure the mean of all is.
+const BATCHES: usize = 10;
+
+/// Student's t of 95 % for as many batches.
+const STUDENT_T: f64 = 2.262;
+
+/// Packets that were offered in a part of the measured window, and the sum of their latencies.
+#[derive(Debug, Default, Clone, Copy)]
+struct Batch {
+    packets: u64,
+    latency: u64,
+}
+
 /// Count of packets by the window in which they were offered or arrived.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub offered_flits: u64,
     accepted_flits: u64,
     latencies: Vec<u64>,
+    batches: [Batch; BATCHES],
 }
 
 impl Tally {
@@ -118,12 +132,38 @@ impl Tally {
         }
         if offer.counts(sent) {
             self.latencies.push(arrived - sent);
+            let batch = (sent - offer.from()) as usize * BATCHES / offer.measure as usize;
+            self.batches[batch].packets += 1;
+            self.batches[batch].latency += arrived - sent;
         }
+    }
+
+    /// Half the confidence interval of 95 % of the mean latency, from the means of batches; and the mean of the second half
+    /// of the window over that of the first. None where a batch has no packet.
+    fn confidence(&self) -> Option<(f64, f64)> {
+        if self.batches.iter().any(|batch| batch.packets == 0) {
+            return None;
+        }
+        let mean = |batches: &[Batch]| {
+            let latency: u64 = batches.iter().map(|batch| batch.latency).sum();
+            let packets: u64 = batches.iter().map(|batch| batch.packets).sum();
+            latency as f64 / packets as f64
+        };
+        let means = self.batches.map(|batch| mean(&[batch]));
+        let centre = means.iter().sum::<f64>() / BATCHES as f64;
+        let squares: f64 = means.iter().map(|mean| (mean - centre).powi(2)).sum();
+        let deviation = (squares / (BATCHES - 1) as f64).sqrt();
+        let (first, second) = self.batches.split_at(BATCHES / 2);
+        Some((
+            STUDENT_T * deviation / (BATCHES as f64).sqrt(),
+            mean(second) / mean(first),
+        ))
     }
 
     /// Loads in flits a node and cycle, latencies in cycles.
     pub fn metrics(mut self, offer: &Offer, nodes: usize) -> Map<String, Value> {
         self.latencies.sort_unstable();
+        let confidence = self.confidence();
         let area = (nodes as u64 * offer.measure) as f64;
         let count = self.latencies.len();
         let mean = (count > 0).then(|| self.latencies.iter().sum::<u64>() as f64 / count as f64);
@@ -140,6 +180,10 @@ impl Tally {
         );
         metrics.insert("latency_mean_cycles".into(), json!(mean));
         metrics.insert("latency_p99_cycles".into(), json!(p99));
+        let ci95 = confidence.map(|(ci95, _)| ci95);
+        metrics.insert("latency_ci95_cycles".into(), json!(ci95));
+        let drift = confidence.map(|(_, drift)| drift);
+        metrics.insert("latency_drift".into(), json!(drift));
         metrics.insert("measured_packets".into(), json!(count));
         metrics.insert("undelivered_packets".into(), json!(expected - count as u64));
         metrics
@@ -180,5 +224,48 @@ impl Traffic for RouterTraffic {
     fn delivered(&mut self, delivery: &Delivery) {
         self.tally
             .delivered(&self.offer, delivery.tag, delivery.tail_cycle);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offer() -> Offer {
+        Offer {
+            pattern: Pattern::Uniform,
+            shape: vec![2],
+            load: 0.1,
+            payload: 0,
+            dynamic: false,
+            seed: 1,
+            stream: 0,
+            start: 0,
+            warmup: 100,
+            measure: 100,
+        }
+    }
+
+    #[test]
+    fn x7_latency_that_rises_is_told_from_one_that_is_steady() {
+        let tally = |latency: fn(u64) -> u64| {
+            let (offer, mut tally) = (offer(), Tally::default());
+            for sent in 0..300 {
+                tally.delivered(&offer, sent, sent + latency(sent));
+            }
+            tally.confidence()
+        };
+        assert_eq!(tally(|_| 20), Some((0.0, 1.0)));
+        // Ten cycles more in each batch: 10 * sqrt(110 / 12) is the deviation of their means.
+        let (ci95, drift) = tally(|sent| sent / 10 * 10).expect("all batches have packets");
+        assert!((ci95 - 2.262 * 10.0 * (55.0_f64 / 6.0).sqrt() / 10.0_f64.sqrt()).abs() < 1e-9);
+        assert!((drift - 170.0 / 120.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn x7_batch_without_packets_leaves_confidence_open() {
+        let (offer, mut tally) = (offer(), Tally::default());
+        tally.delivered(&offer, 100, 120);
+        assert_eq!(tally.confidence(), None);
     }
 }

@@ -185,10 +185,10 @@ fn x5_outputs_that_are_no_files_are_refused_before_the_run() {
     );
     refused(&["exec", "--json", "pipe.json", "--", "true"], "--json");
     let sweep = [
-        "bench",
+        "sweep",
         "traffic",
         "--set",
-        "load=sweep",
+        "load=0.1,0.2",
         "--plot",
         "pipe.svg",
     ];

@@ -25,6 +25,7 @@ mod program;
 mod refusal;
 mod requirements;
 mod run;
+mod sweep;
 mod timeline;
 mod transfer;
 mod waveform;

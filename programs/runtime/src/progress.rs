@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Progress bars: on standard error, and only where that is a terminal.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::sync::{Mutex, PoisonError};
@@ -9,8 +10,24 @@ use std::time::Duration;
 use gyre_sim::{BuildProgress, report_builds};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
+thread_local! {
+    /// Whether the bars of this thread are hidden.
+    static HIDDEN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Hides the bars that `work` makes: they are parts of something that has a bar of its own.
+pub fn hidden<T>(work: impl FnOnce() -> T) -> T {
+    let before = HIDDEN.replace(true);
+    let done = work();
+    HIDDEN.set(before);
+    done
+}
+
 /// A bar up to `total`, counted in `unit`.
 pub fn bar(total: u64, unit: &str) -> ProgressBar {
+    if HIDDEN.get() {
+        return ProgressBar::hidden();
+    }
     let style = ProgressStyle::with_template(&format!(
         "{{elapsed_precise}} [{{wide_bar}}] {{pos}}/{{len}} {unit}, {{eta}} left"
     ));

@@ -303,7 +303,7 @@ impl CommandLine {
     /// shown, and without those that no result depends on.
     #[must_use]
     pub fn of_result(&self) -> String {
-        const WITH_VALUE: [&str; 10] = [
+        const WITH_VALUE: [&str; 9] = [
             "--trace",
             "--trace-on-failure",
             "--trace-window",
@@ -311,7 +311,6 @@ impl CommandLine {
             "--trace-machine",
             "--timeline",
             "--log",
-            "--plot",
             "--model",
             "--threads",
         ];

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Curves of a sweep as a picture.
+
+use std::error::Error;
+use std::ops::Range;
+use std::path::Path;
+
+use gyre::error::RunError;
+use gyre::options::unwritable;
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+use super::Swept;
+use super::curve::Curve;
+
+/// Colours that people tell apart whatever colours they see (Okabe and Ito).
+const COLOURS: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(0, 0, 0),
+];
+
+/// Width of the picture and height of a panel, in pixels.
+const PANEL: (u32, u32) = (800, 340);
+
+/// Draws a panel for each figure that is shown, with all curves, into an SVG file.
+///
+/// # Errors
+/// A file that cannot be written.
+pub(super) fn draw(swept: &Swept, file: &Path) -> Result<(), RunError> {
+    let wrong = |error: &dyn std::fmt::Display| RunError::Output(unwritable("--plot", file, error));
+    let picture = picture(swept).map_err(|error| wrong(&error))?;
+    gyre_files::write(file, picture.as_bytes()).map_err(|error| wrong(&error))
+}
+
+fn picture(swept: &Swept) -> Result<String, Box<dyn Error>> {
+    let mut picture = String::new();
+    let panels = swept.show.len().max(1);
+    let size = (PANEL.0, PANEL.1 * panels as u32);
+    let area = SVGBackend::with_string(&mut picture, size).into_drawing_area();
+    area.fill(&WHITE)?;
+    for (panel, name) in area.split_evenly((panels, 1)).iter().zip(&swept.show) {
+        draw_panel(panel, swept, name)?;
+    }
+    area.present()?;
+    drop(area);
+    Ok(picture)
+}
+
+fn draw_panel<'a>(
+    panel: &DrawingArea<SVGBackend<'a>, Shift>,
+    swept: &Swept,
+    name: &str,
+) -> Result<(), Box<dyn Error>> {
+    let lines: Vec<Vec<(f64, f64)>> = swept.curves.iter().map(|curve| line(curve, name)).collect();
+    let all = || lines.iter().flatten();
+    let (x, y) = (
+        span(all().map(|point| point.0)),
+        span(all().map(|point| point.1)),
+    );
+    let mut chart = ChartBuilder::on(panel)
+        .caption(format!("{}: {name}", swept.sweep), ("sans-serif", 18))
+        .margin(10)
+        .x_label_area_size(40)
+        .y_label_area_size(70)
+        .build_cartesian_2d(x, y)?;
+    let along = swept.axes.last().map_or("", String::as_str);
+    chart.configure_mesh().x_desc(along).y_desc(name).draw()?;
+    for (number, (curve, line)) in swept.curves.iter().zip(&lines).enumerate() {
+        let colour = COLOURS[number % COLOURS.len()];
+        let drawn = chart.draw_series(LineSeries::new(
+            line.iter().copied(),
+            colour.stroke_width(2),
+        ))?;
+        if !curve.values.is_empty() {
+            drawn.label(curve.name()).legend(move |(x, y)| {
+                PathElement::new([(x, y), (x + 20, y)], colour.stroke_width(2))
+            });
+        }
+        chart.draw_series(line.iter().map(|&point| marker(number, point, colour)))?;
+    }
+    if swept.curves.iter().any(|curve| !curve.values.is_empty()) {
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperLeft)
+            .background_style(WHITE.mix(0.8))
+            .border_style(BLACK.mix(0.3))
+            .draw()?;
+    }
+    Ok(())
+}
+
+/// Marks of curves differ in form, too.
+fn marker<'a>(
+    number: usize,
+    point: (f64, f64),
+    colour: RGBColor,
+) -> DynElement<'static, SVGBackend<'a>, (f64, f64)> {
+    match number % 3 {
+        0 => Circle::new(point, 3, colour.filled()).into_dyn(),
+        1 => TriangleMarker::new(point, 5, colour.filled()).into_dyn(),
+        _ => Cross::new(point, 4, colour.stroke_width(2)).into_dyn(),
+    }
+}
+
+fn line(curve: &Curve, name: &str) -> Vec<(f64, f64)> {
+    let points = curve.points();
+    points
+        .filter_map(|point| point.x().zip(point.figure(name)))
+        .collect()
+}
+
+/// From 0, or the least if it is below, to a little beyond the most.
+fn span(values: impl Iterator<Item = f64>) -> Range<f64> {
+    let (least, most) = values.fold((0.0_f64, 0.0_f64), |(least, most), value| {
+        (least.min(value), most.max(value))
+    });
+    let most = if least < most { most } else { least + 1.0 };
+    least * 1.05..most * 1.05
+}
