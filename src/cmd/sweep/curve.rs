@@ -8,6 +8,9 @@ use serde_json::{Map, Value};
 use super::axis::Range;
 use super::{json_value, scalars};
 
+/// Times the least latency of a curve beyond which it is not looked at: beyond saturation it grows with the measured cycles.
+const CEILING: f64 = 8.0;
+
 /// The points of one combination of values of the other axes.
 #[derive(Debug, Serialize)]
 pub(super) struct Curve {
@@ -113,6 +116,15 @@ impl Curve {
         longest.map(|(_, middle)| middle)
     }
 
+    /// The value of a figure up to which its curve is looked at.
+    pub(super) fn ceiling(&self, name: &str) -> f64 {
+        if !name.starts_with("latency") {
+            return f64::INFINITY;
+        }
+        let figures = self.points.iter().filter_map(|point| point.figure(name));
+        CEILING * figures.fold(f64::INFINITY, f64::min)
+    }
+
     /// Length of a piece of the curve of a figure, which fills a square of side 1.
     fn length(&self, name: &str, left: &Point, right: &Point) -> f64 {
         let share = |values: (Option<f64>, Option<f64>), all: &mut dyn Iterator<Item = f64>| {
@@ -128,9 +140,11 @@ impl Curve {
             (left.x(), right.x()),
             &mut self.points.iter().filter_map(Point::x),
         );
+        let most = self.ceiling(name);
+        let figure = |point: &Point| Some(point.figure(name)?.min(most));
         let y = share(
-            (left.figure(name), right.figure(name)),
-            &mut self.points.iter().filter_map(|point| point.figure(name)),
+            (figure(left), figure(right)),
+            &mut self.points.iter().filter_map(figure),
         );
         x.hypot(y)
     }

@@ -11,7 +11,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::Swept;
-use super::curve::Curve;
+use super::curve::{Curve, Point};
 
 /// Colours that people tell apart whatever colours they see (Okabe and Ito).
 const COLOURS: [RGBColor; 7] = [
@@ -56,12 +56,17 @@ fn draw_panel<'a>(
     swept: &Swept,
     name: &str,
 ) -> Result<(), Box<dyn Error>> {
-    let lines: Vec<Vec<(f64, f64)>> = swept.curves.iter().map(|curve| line(curve, name)).collect();
-    let all = || lines.iter().flatten();
-    let (x, y) = (
-        span(all().map(|point| point.0)),
-        span(all().map(|point| point.1)),
-    );
+    let ceilings = swept.curves.iter().map(|curve| curve.ceiling(name));
+    let most = ceilings.fold(f64::MIN, f64::max);
+    let lines: Vec<Vec<(f64, f64)>> = swept
+        .curves
+        .iter()
+        .map(|curve| line(curve, name, most))
+        .collect();
+    // All panels have the same axis.
+    let points = swept.curves.iter().flat_map(Curve::points);
+    let x = span(points.filter_map(Point::x));
+    let y = span(lines.iter().flatten().map(|point| point.1));
     let mut chart = ChartBuilder::on(panel)
         .caption(format!("{}: {name}", swept.sweep), ("sans-serif", 18))
         .margin(10)
@@ -69,7 +74,12 @@ fn draw_panel<'a>(
         .y_label_area_size(70)
         .build_cartesian_2d(x, y)?;
     let along = swept.axes.last().map_or("", String::as_str);
-    chart.configure_mesh().x_desc(along).y_desc(name).draw()?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .x_desc(along)
+        .y_desc(name)
+        .draw()?;
     for (number, (curve, line)) in swept.curves.iter().zip(&lines).enumerate() {
         let colour = COLOURS[number % COLOURS.len()];
         let drawn = chart.draw_series(LineSeries::new(
@@ -107,11 +117,22 @@ fn marker<'a>(
     }
 }
 
-fn line(curve: &Curve, name: &str) -> Vec<(f64, f64)> {
+/// The points of a curve up to a value; there a piece that goes beyond it ends.
+fn line(curve: &Curve, name: &str, most: f64) -> Vec<(f64, f64)> {
     let points = curve.points();
-    points
-        .filter_map(|point| point.x().zip(point.figure(name)))
-        .collect()
+    let points = points.filter_map(|point| point.x().zip(point.figure(name)));
+    let mut line: Vec<(f64, f64)> = Vec::new();
+    for (x, y) in points {
+        if y <= most {
+            line.push((x, y));
+            continue;
+        }
+        if let Some(&(before, under)) = line.last() {
+            line.push((before + (x - before) * (most - under) / (y - under), most));
+        }
+        break;
+    }
+    line
 }
 
 /// From 0, or the least if it is below, to a little beyond the most.

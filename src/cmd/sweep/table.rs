@@ -72,9 +72,7 @@ pub(super) fn text(swept: &Swept) -> String {
     }
     let drifts = all(swept).any(|(_, point)| rises(point));
     let note = match drifts {
-        true => {
-            "* latency rises within the measured cycles: saturated, or warmup too short\n"
-        }
+        true => "* latency rises within the measured cycles: saturated, or warmup too short\n",
         false => "",
     };
     let files: String = swept.files.iter().map(|file| format!("{file}\n")).collect();
