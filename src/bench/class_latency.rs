@@ -38,6 +38,9 @@ const GAP: Setting<u64> = Setting::number(
 /// Its settings.
 pub(super) const SETTINGS: &Table = &[
     &traffic::PATTERN,
+    &traffic::HOT_NODE,
+    &traffic::HOT_SHARE,
+    &traffic::MATRIX,
     &LOAD,
     &ROUTING,
     &traffic::PAYLOAD,

@@ -6,12 +6,12 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Map, Value, json};
 
-use super::pattern::{Pattern, coordinates, node_number};
+use super::pattern::{Destinations, coordinates, node_number};
 
 /// Traffic that every node offers.
 #[derive(Debug, Clone)]
 pub(super) struct Offer {
-    pub pattern: Pattern,
+    pub to: Destinations,
     /// Nodes in each dimension.
     pub shape: Vec<u16>,
     /// Flits a node and cycle.
@@ -91,7 +91,7 @@ impl Source {
         }
         // A node that the pattern maps to itself sends nothing.
         let to = offer
-            .pattern
+            .to
             .destination(&self.at, &offer.shape, &mut self.rng)?;
         Some((self.cycle, node_number(&to, &offer.shape) as usize))
     }
@@ -230,10 +230,18 @@ impl Traffic for RouterTraffic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::pattern::{Choice, Pattern};
 
     fn offer() -> Offer {
-        Offer {
+        let uniform = Choice {
             pattern: Pattern::Uniform,
+            seed: 1,
+            hot_node: 0,
+            hot_share: 0.0,
+            matrix: None,
+        };
+        Offer {
+            to: Destinations::new(&uniform, &[2]).expect("two nodes"),
             shape: vec![2],
             load: 0.1,
             payload: 0,

@@ -43,6 +43,9 @@ const ROUNDS: Setting<usize> = Setting {
 /// Its settings.
 pub(super) const SETTINGS: &Table = &[
     &traffic::PATTERN,
+    &traffic::HOT_NODE,
+    &traffic::HOT_SHARE,
+    &traffic::MATRIX,
     &LOAD,
     &ROUTING,
     &ACTIVE,
@@ -175,9 +178,9 @@ fn among_first(offer: &Offer, active: usize) -> Result<Offer, UsageError> {
     if active == offer.nodes() {
         return Ok(offer.clone());
     }
-    if offer.pattern != Pattern::Uniform {
+    if offer.to.pattern() != Pattern::Uniform {
         let all = offer.nodes();
-        let expected = format!("{all}, all nodes, with pattern={}", offer.pattern);
+        let expected = format!("{all}, all nodes, with pattern={}", offer.to.pattern());
         return Err(ACTIVE.refuse(active, expected));
     }
     Ok(Offer {

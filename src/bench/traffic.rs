@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `gyre bench traffic`: offered against accepted load, and latency.
 
+use std::path::Path;
+
 use serde_json::{Map, Value, json};
 use strum::{Display, EnumString};
 
 use super::measure::{Measured, Total};
-use super::pattern::{EXPECTED, Pattern};
+use super::pattern::{Choice, Destinations, EXPECTED, Pattern};
 use super::raw_dma;
 use super::router_traffic::{Offer, RouterTraffic, Tally};
 use gyre::error::RunError;
 use gyre::machine_file::MachineSpec;
-use gyre::settings::{Setting, Settings, Table};
+use gyre::settings::{Default as Unless, Setting, Settings, Table, Values};
 
 /// Cycles for links to come up before traffic starts.
 const START: u64 = 256;
@@ -40,6 +42,27 @@ pub(super) enum Via {
 
 pub(super) const PATTERN: Setting<Pattern> =
     Setting::choice("pattern", Pattern::Uniform, EXPECTED, "who sends to whom");
+pub(super) const HOT_NODE: Setting<usize> = Setting::number(
+    "hot_node",
+    "",
+    0,
+    (0, 1 << 30),
+    "the node of pattern=hot-spot",
+);
+pub(super) const HOT_SHARE: Setting<f64> = Setting::number(
+    "hot_share",
+    "",
+    0.25,
+    (0.0, 1.0),
+    "part of all packets that goes to the hot spot; the rest is uniform",
+);
+pub(super) const MATRIX: Setting<String> = Setting {
+    key: "matrix",
+    about: "file of pattern=matrix: a line for each node, of how much it sends to each node",
+    unit: "",
+    default: Unless::Words("none"),
+    values: Values::Such(|_| true, "a text file of weights"),
+};
 const LOAD: Setting<f64> = Setting::number(
     "load",
     "flits a node and cycle",
@@ -71,7 +94,9 @@ const VIA: Setting<Via> = Setting::choice(
     "way in: the router's injection paths, or driverless descriptors through the DMA engine",
 );
 /// Its settings.
-pub(super) const SETTINGS: &Table = &[&PATTERN, &LOAD, &ROUTING, &PAYLOAD, &WARMUP, &CYCLES, &VIA];
+pub(super) const SETTINGS: &Table = &[
+    &PATTERN, &HOT_NODE, &HOT_SHARE, &MATRIX, &LOAD, &ROUTING, &PAYLOAD, &WARMUP, &CYCLES, &VIA,
+];
 
 /// How packets go, if nothing else is said.
 pub(super) const fn routing(default: Routing) -> Setting<Routing> {
@@ -90,8 +115,16 @@ pub(super) fn offer(
     load: f64,
     routing: &Setting<Routing>,
 ) -> Result<Offer, RunError> {
-    let offer = Offer {
+    let matrix = settings.given(&MATRIX);
+    let choice = Choice {
         pattern: settings.get(&PATTERN),
+        seed: spec.seed,
+        hot_node: settings.get(&HOT_NODE),
+        hot_share: settings.get(&HOT_SHARE),
+        matrix: matrix.as_ref().map(Path::new),
+    };
+    let offer = Offer {
+        to: Destinations::new(&choice, &spec.config.dims)?,
         shape: spec.config.dims.clone(),
         load,
         payload: settings.get(&PAYLOAD),
@@ -102,7 +135,6 @@ pub(super) fn offer(
         warmup: settings.get(&WARMUP),
         measure: settings.get(&CYCLES),
     };
-    offer.pattern.check(&spec.config.dims)?;
     // A source draws at most one packet a cycle.
     let most = offer.flits() as f64;
     if offer.load > most {
@@ -118,7 +150,8 @@ pub(super) fn offer(
 /// The traffic's part of `params`.
 pub(super) fn params(offer: &Offer, via: Via) -> Map<String, Value> {
     let mut params = Map::new();
-    params.insert("pattern".into(), offer.pattern.to_string().into());
+    params.insert("pattern".into(), offer.to.pattern().to_string().into());
+    params.extend(offer.to.params());
     params.insert("load".into(), json!(offer.load));
     let routing = if offer.dynamic {
         "dynamic"

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::{json, once, printed_by};
+use crate::{json, once, printed_by, scratch, text};
 
 fn figure(arguments: &[&str], name: &str) -> f64 {
     let result = once(arguments);
@@ -98,7 +98,10 @@ fn hw3_every_pattern_delivers_every_packet_by_both_ways_in() {
         "tornado",
         "transpose",
         "bit-complement",
+        "bit-reverse",
+        "shuffle",
         "neighbour",
+        "permutation",
         "hot-spot",
     ] {
         for via in ["router", "dma"] {
@@ -116,6 +119,28 @@ fn hw3_every_pattern_delivers_every_packet_by_both_ways_in() {
             assert_ne!(result["metrics"]["measured_packets"], 0, "{pattern} {via}");
         }
     }
+}
+
+#[test]
+fn x7_matrix_of_a_file_says_who_sends_to_whom() {
+    let file = scratch("one-way.txt");
+    std::fs::write(&file, "# node 0 to node 1 alone\n0 1\n0 0\n").expect("written");
+    let matrix = format!("matrix={}", text(&file));
+    let of = |pattern: &[&str]| {
+        let traffic = "bench traffic --shape 2 --set load=0.4 --set cycles=2000";
+        let arguments: Vec<&str> = traffic.split(' ').chain(pattern.iter().copied()).collect();
+        json(&arguments)
+    };
+    let one_way = of(&["--set", "pattern=matrix", "--set", &matrix]);
+    assert_eq!(one_way["params"]["matrix"], text(&file));
+    assert_eq!(one_way["metrics"]["undelivered_packets"], 0);
+    let load = |result: &Value| {
+        result["metrics"]["offered_load"]
+            .as_f64()
+            .expect("a number")
+    };
+    let (half, all) = (load(&one_way), load(&of(&[])));
+    assert!((0.4..0.6).contains(&(half / all)), "{half} of {all}");
 }
 
 #[test]
