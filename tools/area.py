@@ -39,7 +39,7 @@ import area_cells
 import area_design
 import area_ecp5
 from area_arrays import KNOWN
-from area_ecp5 import Failed
+from area_ecp5 import Failed, Refused
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = ROOT / "target/area"
@@ -123,7 +123,7 @@ class Store:
 
 
 def measure(unit, placed, limit):
-    """Maps a unit and, if it is wanted, places it: what the cache does not have. A step that failed is not kept."""
+    """Maps a unit and, if it is wanted, places it: what the cache does not have. A step that was cut short is not kept."""
     mapped, at = Store(unit, "map", area_ecp5.FLOW), Store(unit, "place", area_ecp5.FLOW, *area_ecp5.DEVICE)
     result, place = mapped.get(), at.get()
     places = placed and place is None and not (result and too_large(result))
@@ -151,6 +151,8 @@ def measure(unit, placed, limit):
             (folder / "net.json").unlink()
         except Failed as error:
             place = {"unplaced": str(error)}
+            if isinstance(error, Refused):
+                at.put(place)
             say(f"{unit.name}: not placed: {error}")
     return {**result, "place": place}
 

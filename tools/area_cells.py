@@ -26,6 +26,7 @@ FLAT = (
     "hierarchy -check -top unit",
     "proc",
     "flatten",
+    "bmuxmap",
     "opt",
     "memory -nomap",
     "opt_clean",
@@ -36,7 +37,7 @@ SYNTH = (
     "read_rtlil open.il",
     "setattr -mod -set keep_hierarchy 1 unit",
     "read_verilog wrapper.v",
-    "synth -top area_wrapper -noshare -flatten",
+    "synth -top area_wrapper -noshare -flatten -noabc",
 )
 AFTER = (
     "setattr -mod -unset keep_hierarchy unit",
@@ -152,8 +153,9 @@ def measure(text, library, program, folder, limit):
         folder,
     )
     statistics = json.loads((folder / "stat.json").read_text(encoding="utf-8"))["modules"]["\\unit"]
-    result = {"area": statistics.get("area", 0.0), "cells": statistics["num_cells"], "macro_bits": bits}
-    unmapped = [kind for kind in statistics.get("num_cells_by_type", {}) if kind.startswith("$")]
+    kinds = {kind: count for kind, count in statistics.get("num_cells_by_type", {}).items() if kind != "$scopeinfo"}
+    result = {"area": float(statistics.get("area", 0.0)), "cells": sum(kinds.values()), "macro_bits": bits}
+    unmapped = [kind for kind in kinds if kind.startswith("$")]
     if unmapped:
         raise Failed(f"not mapped to {library.name}: {', '.join(sorted(unmapped)[:4])}")
     result["ns"] = longest(folder, library, limit) if program else estimate(folder / "map.log")

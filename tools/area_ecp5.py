@@ -75,7 +75,11 @@ COUNTED = {
 
 
 class Failed(Exception):
-    """A step failed; the message says which and why."""
+    """A step failed; the message says why."""
+
+
+class Refused(Failed):
+    """A tool said why it cannot do a step: it will say so again."""
 
 
 def execute(command, log, limit, folder, **options):
@@ -89,8 +93,10 @@ def execute(command, log, limit, folder, **options):
             raise Failed(f"not done after {limit} s") from error
     if run.returncode != 0:
         lines = Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
-        errors = [line for line in lines if line.startswith("ERROR:")] or lines[-1:] or [f"status {run.returncode}"]
-        raise Failed(errors[0].removeprefix("ERROR: "))
+        errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+        if errors:
+            raise Refused(errors[0])
+        raise Failed(f"status {run.returncode}" + (f", last line: {lines[-1]}" if lines else ""))
 
 
 def yosys(passes, log, limit, folder):

@@ -207,6 +207,19 @@ class Reports(unittest.TestCase):
                "using FF mapping for memory unit.d\n")
         self.assertEqual(area_ecp5.places(log), {"a.b": "block RAM", "c": "RAM cells", "d": "flip-flops"})
 
+    def test_a_tool_that_fails_says_why(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def run(program, limit=30):
+                area_ecp5.execute([sys.executable, "-c", program], Path(folder) / "log", limit, folder)
+
+            with self.assertRaisesRegex(area_ecp5.Refused, "^no room$"):
+                run("print('ERROR: no room'); exit(1)")
+            with self.assertRaisesRegex(area_ecp5.Failed, "^status 3, last line: so far$"):
+                run("print('so far'); exit(3)")
+            with self.assertRaisesRegex(area_ecp5.Failed, "^not done after 1 s$"):
+                run("import time; time.sleep(9)", 1)
+            run("print('ERROR: but well')")
+
     def test_ends_of_paths_have_names_of_the_source(self):
         flip_flop = {"type": "TRELLIS_FF"}
         module = {
