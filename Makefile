@@ -87,6 +87,7 @@ lint: setup
 	tools/import_circles.py
 	tools/prose.py
 	tools/spdx.py --check
+	tools/area_test.py
 
 # Tools of `area`: pyosys, and nextpnr for ECP5.
 setup-area:
@@ -103,15 +104,14 @@ syn-all: setup
 # Units of `area`, by name; all of them if none is named.
 UNITS ?=
 
-# Area and speed of every unit on ECP5, into docs/area.md: an hour or two, then what has changed. UNITS="NAME..." measures some and
-# prints them; LIBERTY=DIR maps to the standard cells in DIR.
+# Takes an hour or two, then as long as what has changed. UNITS="NAME..." measures some and prints them; LIBERTY=DIR maps to the
+# standard cells in DIR.
+# Area and speed of every unit of the RTL on ECP5, into docs/area.md.
 area: setup-area
-	tools/area_test.py
 	tools/area.py $(if $(UNITS)$(LIBERTY),$(UNITS),--write)
 
 # The units that can be measured in minutes are as docs/area.md has them.
 area-check: setup-area
-	tools/area_test.py
 	tools/area.py --check
 
 # Properties of the leaf cells hold, and planted faults are refuted.

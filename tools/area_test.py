@@ -255,7 +255,7 @@ class Usage(unittest.TestCase):
     """Bad usage has status 2 and says what is wrong."""
 
     def refused(self, *arguments, **environment):
-        with mock.patch.object(sys, "argv", ["area.py", *arguments]), mock.patch.dict("os.environ", environment), \
+        with mock.patch.object(sys, "argv", ["area.py", *arguments]), mock.patch.dict("os.environ", {"LIBERTY": "", **environment}), \
                 mock.patch("sys.stderr") as errors, self.assertRaises(SystemExit) as end:
             area.main()
         self.assertEqual(end.exception.code, 2)
