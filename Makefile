@@ -18,7 +18,7 @@ PRODUCT ?= -p gyre -p gyre-pami -p gyre-preload
 # Random cases of tests are the same in every run; another seed draws others.
 export PROPTEST_RNG_SEED ?= 1
 
-.PHONY: run test deep test-times test-see test-mpi fuzz conformance build setup setup-verilator setup-formal mpi lint syn syn-all formal formal-bounded csr csr-check cost-table requirements-tests fmt-check clippy unit unit-deep model-check install clean help
+.PHONY: run test deep test-times test-see test-mpi fuzz conformance build setup setup-verilator setup-formal setup-area mpi lint syn syn-all area area-check formal formal-bounded csr csr-check cost-table requirements-tests fmt-check clippy unit unit-deep model-check install clean help
 
 # Runs a trace of a real MPI program on a 2x2x2 torus; leaves the first message's waveform and a page for a browser in out/.
 run: setup-verilator
@@ -87,6 +87,11 @@ lint: setup
 	tools/import_circles.py
 	tools/prose.py
 	tools/spdx.py --check
+	tools/area_test.py
+
+# Tools of `area`: pyosys, and nextpnr for ECP5.
+setup-area:
+	@tools/setup.sh area
 
 # The design elaborates as hardware: no latch, no black box.
 syn: setup
@@ -95,6 +100,19 @@ syn: setup
 # The same in 1, 3 and 5 dimensions, and of the flat fabric.
 syn-all: setup
 	tools/syn.py --all
+
+# Units of `area`, by name; all of them if none is named.
+UNITS ?=
+
+# Takes an hour or two, then as long as what has changed. UNITS="NAME..." measures some and prints them; LIBERTY=DIR maps to the
+# standard cells in DIR.
+# Area and speed of every unit of the RTL on ECP5, into docs/area.md.
+area: setup-area
+	tools/area.py $(if $(UNITS)$(LIBERTY),$(UNITS),--write)
+
+# The units that can be measured in minutes are as docs/area.md has them.
+area-check: setup-area
+	tools/area.py --check
 
 # Properties of the leaf cells hold, and planted faults are refuted.
 formal: setup-formal

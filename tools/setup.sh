@@ -5,6 +5,7 @@
 #   tools/setup.sh verilator   Verilator alone: all that a build or a run needs
 #   tools/setup.sh python      PeakRDL, pyosys, pyslang: register generation, synthesis checks, lint
 #   tools/setup.sh formal      tools of the proofs: the solver, its driver and pyosys
+#   tools/setup.sh area        tools of `make area`: nextpnr and pyosys
 #   tools/setup.sh mpi         MPICH and MPI for Python, its sources, Open MPI, and NetPIPE where there are packages of Debian
 #   tools/setup.sh see         Python packages of the tests with outside programs; see tools/see.sh
 #   tools/setup.sh             Verilator and python
@@ -181,8 +182,8 @@ END
 
 what=${1:-all}
 case $what in
-verilator | python | formal | mpi | see | all) ;;
-*) fail "unknown set '$what'; expected verilator, python, formal, mpi, see, or nothing for the first two" ;;
+verilator | python | formal | area | mpi | see | all) ;;
+*) fail "unknown set '$what'; expected verilator, python, formal, area, mpi, see, or nothing for the first two" ;;
 esac
 
 if [ "$what" = verilator ] || [ "$what" = all ]; then
@@ -211,4 +212,7 @@ if [ "$what" != verilator ]; then
 fi
 if [ "$what" = formal ]; then
     install formal tools/requirements-formal.txt --no-deps
+fi
+if [ "$what" = area ]; then
+    install area tools/requirements-area.txt
 fi
