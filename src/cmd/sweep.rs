@@ -318,6 +318,7 @@ impl Sweep<'_> {
         let rounds = along.map_or(0, Axis::rounds);
         let bar = progress::bar((jobs.len() + rounds * curves.len()) as u64, "points");
         bar.tick();
+        let is_given = given.is_some();
         let mut show = given;
         for round in 0..=rounds {
             for (job, outcome) in self.measure(&jobs, &bar)? {
@@ -325,7 +326,7 @@ impl Sweep<'_> {
                 let value = along.and(job.values.last());
                 curves[job.curve].add(value.map(String::as_str), &outcome);
             }
-            if let (Some(show), 0) = (&show, round) {
+            if let (Some(show), 0, true) = (&show, round, is_given) {
                 check_shown(show, &curves)?;
             }
             let (Some(Points::Range(range)), Some(show)) = (along.map(|axis| &axis.points), &show)
