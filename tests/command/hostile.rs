@@ -341,8 +341,20 @@ fn x5_full_disk_and_limit_of_file_size_end_with_the_files_name() {
         "run ping.goal --timeline x.html",
         &["--timeline x.html: File too large"],
     );
+    // More events than memory holds.
+    let many = |operation: &str| format!("{operation}\n").repeat(4000);
+    let (sends, receives) = (many("send 8b to 1"), many("recv 8b from 0"));
+    let text = format!("num_ranks 2\nrank 0 {{\n{sends}}}\nrank 1 {{\n{receives}}}\n");
+    fs::write(dir.path().join("many.goal"), text).expect("file");
+    let folder = dir.path().canonicalize().expect("a folder");
+    let lost = format!(
+        "recorded events: temporary file in {}: File too large",
+        folder.display()
+    );
+    limited("run many.goal --timeline x.html", &[&lost]);
+    limited("run many.goal --log x.log", &[&lost]);
     let left = fs::read_dir(dir.path()).expect("a folder").count();
-    assert_eq!(left, 1, "nothing half written is left");
+    assert_eq!(left, 2, "nothing half written is left");
 }
 
 #[test]

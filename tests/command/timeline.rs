@@ -417,6 +417,27 @@ fn x5_x7_timelines_that_cannot_be_written_are_refused() {
 }
 
 #[test]
+fn x1_x7_a_timeline_of_more_events_than_memory_holds_is_the_same_for_any_threads() {
+    let program = scratch("many.goal");
+    let many = |operation: &str| format!("{operation}\n").repeat(4000);
+    let (sends, receives) = (many("send 8b to 1"), many("recv 8b from 0"));
+    let lines = format!("num_ranks 2\nrank 0 {{\n{sends}}}\nrank 1 {{\n{receives}}}\n");
+    fs::write(&program, lines).expect("the build's folder can be written");
+    let written = ["1", "2"].map(|threads| {
+        let path = scratch(&format!("many{threads}.perfetto-trace"));
+        let run = ["run", text(&program), "--threads", threads];
+        let output = gyre(&[&run[..], &["--timeline", text(&path)]].concat());
+        assert!(output.status.success(), "{}", error_of(&output));
+        path
+    });
+    let timeline = Timeline::read(&written[0]);
+    assert_eq!(timeline.arrows.len(), 4000);
+    timeline.check_stages();
+    let [one, two] = written.map(|path| fs::read(path).expect("written"));
+    assert!(one == two, "timelines differ");
+}
+
+#[test]
 fn x7_a_run_that_stops_leaves_the_timeline_of_what_went_before() {
     let program = scratch("stops.goal");
     // After the first message each waits for the other.

@@ -71,7 +71,7 @@ function times(column, reference) {
 
 /** A run with its threads, links, packets and messages. Times are picoseconds. */
 function runOf(head, run, columns, number) {
-  const { cycle_ps: cycle, link_ps: link, start_ps: start, end_ps: end, nodes, operations, analysis } = run;
+  const { cycle_ps: cycle, link_ps: link, start_ps: start, end_ps: end, nodes, operations, analysis, unanalysed } = run;
   const span = group(columns, "span");
   const spans = begins(span.of_thread);
   const threads = run.threads.map(([node, own, name, task], thread) => ({
@@ -97,7 +97,7 @@ function runOf(head, run, columns, number) {
   used.forEach((link, row) => (link.row = row));
   const names = [...operations, ...head.whys];
   const categories = names.map((name, what) => (what < operations.length ? 1 : categoryOf(name)));
-  const result = { number, cycle, link, start, end, nodes, names, categories, threads, span, links, used, hop, analysis };
+  const result = { number, cycle, link, start, end, nodes, names, categories, threads, span, links, used, hop, analysis, unanalysed };
   addPackets(result, group(columns, "packets"));
   addMessages(result, head, group(columns, "message"), group(columns, "stage"));
   addShares(result);

@@ -15,13 +15,14 @@ function verdictOf(head, run) {
   if (run.analysis) return run.analysis.verdict;
   const cycles = figures?.makespan_cycles ?? figures?.cycles;
   const count = head.runs.length;
+  const without = run.unanalysed ? ` ${run.unanalysed}.` : "";
   if (figures?.makespan_cycles !== undefined) {
     const verified = figures.verified ? ", all verified" : "";
-    return `The program took ${plural(cycles, "cycle")} (${seconds(cycles * run.cycle)}) for ${plural(figures.messages, "message")} with ${plural(figures.bytes, "byte")}${verified}. ${loadSentence(run)}`;
+    return `The program took ${plural(cycles, "cycle")} (${seconds(cycles * run.cycle)}) for ${plural(figures.messages, "message")} with ${plural(figures.bytes, "byte")}${verified}. ${loadSentence(run)}${without}`;
   }
   const machine = count > 1 ? `Machine ${run.number + 1} of ${count} ran` : "The machine ran";
   const messages = run.message.count > 0 ? `, with ${plural(run.message.count, "message")}` : ", without a driver: the events are the hardware's alone";
-  return `${machine} for ${plural((run.end - run.start) / run.cycle, "cycle")} (${seconds(run.end - run.start)})${messages}. ${loadSentence(run)}`;
+  return `${machine} for ${plural((run.end - run.start) / run.cycle, "cycle")} (${seconds(run.end - run.start)})${messages}. ${loadSentence(run)}${without}`;
 }
 
 function loadSentence(run) {

@@ -14,6 +14,16 @@ pub(crate) enum Coding {
     Delta,
 }
 
+impl Coding {
+    /// The number that stands for a value behind another one.
+    const fn code(self, value: u64, before: u64) -> u64 {
+        match self {
+            Self::Plain => value,
+            Self::Delta => zigzag(value, before),
+        }
+    }
+}
+
 /// A column as the head names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Column {
@@ -44,6 +54,30 @@ impl Columns {
         self.column(name, Coding::Delta, values.into_iter().map(difference));
     }
 
+    /// Adds a column of values whose parts follow each other.
+    pub(crate) fn joined<'a>(
+        &mut self,
+        name: &'static str,
+        coding: Coding,
+        parts: impl IntoIterator<Item = &'a Part>,
+    ) {
+        let (mut before, mut count) = (0, 0);
+        for part in parts {
+            let Some((first, last)) = part.ends else {
+                continue;
+            };
+            self.bytes.number(coding.code(first, before));
+            self.bytes.extend_from_slice(&part.bytes);
+            before = last;
+            count += part.count;
+        }
+        self.names.push(Column {
+            name,
+            coding,
+            count,
+        });
+    }
+
     /// Adds a column of values that may be missing, as 0; others are one more than their difference from a reference.
     pub(crate) fn optional(
         &mut self,
@@ -59,7 +93,7 @@ impl Columns {
     fn column(&mut self, name: &'static str, coding: Coding, numbers: impl Iterator<Item = u64>) {
         let mut count = 0;
         for number in numbers {
-            self.number(number);
+            self.bytes.number(number);
             count += 1;
         }
         self.names.push(Column {
@@ -68,13 +102,53 @@ impl Columns {
             count,
         });
     }
+}
 
+/// A part of a column, in a few bytes for each value: there are millions.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    coding: Coding,
+    /// The first value and the last.
+    ends: Option<(u64, u64)>,
+    /// Those behind the first.
+    bytes: Vec<u8>,
+    pub(crate) count: usize,
+}
+
+impl Part {
+    pub(crate) const fn new(coding: Coding) -> Self {
+        Self {
+            coding,
+            ends: None,
+            bytes: Vec::new(),
+            count: 0,
+        }
+    }
+
+    pub(crate) fn push(&mut self, value: u64) {
+        self.count += 1;
+        match &mut self.ends {
+            Some((_, last)) => {
+                self.bytes.number(self.coding.code(value, *last));
+                *last = value;
+            }
+            None => self.ends = Some((value, value)),
+        }
+    }
+}
+
+/// Bytes that numbers are appended to.
+trait Numbers {
+    fn number(&mut self, value: u64);
+}
+
+impl Numbers for Vec<u8> {
     fn number(&mut self, mut value: u64) {
         while value > 0x7f {
-            self.bytes.push(value as u8 | 0x80);
+            self.push(value as u8 | 0x80);
             value >>= 7;
         }
-        self.bytes.push(value as u8);
+        self.push(value as u8);
     }
 }
 
@@ -134,6 +208,32 @@ mod tests {
             decoded(&columns),
             [values.to_vec(), values.to_vec(), Vec::new()]
         );
+    }
+
+    #[test]
+    fn x7_columns_of_parts_are_those_of_their_values() {
+        let values = [0, 1, 127, 128, 300, 5, u64::MAX, 0, 1 << 53];
+        for coding in [Coding::Plain, Coding::Delta] {
+            for sizes in [&[9][..], &[0, 4, 0, 5], &[1; 9]] {
+                let mut left = values.iter();
+                let parts: Vec<Part> = sizes
+                    .iter()
+                    .map(|&size| {
+                        let mut part = Part::new(coding);
+                        left.by_ref().take(size).for_each(|&value| part.push(value));
+                        part
+                    })
+                    .collect();
+                let (mut joined, mut whole) = (Columns::default(), Columns::default());
+                joined.joined("values", coding, &parts);
+                match coding {
+                    Coding::Plain => whole.plain("values", values),
+                    Coding::Delta => whole.deltas("values", values),
+                }
+                assert_eq!(joined.names, whole.names);
+                assert_eq!(joined.bytes, whole.bytes);
+            }
+        }
     }
 
     #[test]

@@ -47,6 +47,8 @@ struct RunHead<'a> {
     /// Node, port, receiving node, name.
     links: Vec<Value>,
     analysis: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unanalysed: Option<&'a str>,
     columns: &'a [Column],
     /// Bytes of the columns.
     bytes: usize,
@@ -97,6 +99,7 @@ impl<'a> RunHead<'a> {
                 .map(|l| json!([l.node, l.port, l.to, l.name]))
                 .collect(),
             analysis: run.analysis.map(|analysis| found(recording, analysis)),
+            unanalysed: run.unanalysed,
             columns: &columns.names,
             bytes: columns.bytes.len(),
         }

@@ -47,7 +47,7 @@ pub fn html(page: &Page<'_>) -> Result<String, serde_json::Error> {
     // The head's length stands before it, in four bytes, lowest first.
     let mut data = (head.len() as u32).to_le_bytes().to_vec();
     data.extend(head);
-    for columns in &columns {
+    for columns in columns {
         data.extend_from_slice(&columns.bytes);
     }
     let data = STANDARD.encode(miniz_oxide::deflate::compress_to_vec_zlib(&data, LEVEL));

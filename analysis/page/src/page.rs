@@ -37,4 +37,6 @@ pub struct Run<'a> {
     pub messages: &'a Messages,
     /// Analysis of the run; none where no program ran.
     pub analysis: Option<&'a Analysis>,
+    /// Why there is none, in a few words, where a program ran.
+    pub unanalysed: Option<&'a str>,
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use gyre_timeline::{Event, Lane, Messages, Recording, What, Why};
 
-use crate::columns::Columns;
+use crate::columns::{Coding, Columns, Part};
 use crate::messages::{self, number};
 
 /// Reasons of waits, by their number in a column; numbers follow those of the operations.
@@ -28,58 +28,76 @@ pub(crate) fn columns(recording: &Recording, messages: &Messages) -> Columns {
     columns
 }
 
-/// Lists of `T` by places of `lanes`; events of other lanes are left out.
-fn by_lane<T>(
+/// Parts of `N` columns by places of `lanes`; events of other lanes are left out.
+fn by_lane<const N: usize>(
     recording: &Recording,
     lanes: impl Iterator<Item = (u32, Lane)>,
-    of: impl Fn(usize, &Event) -> Option<T>,
-) -> Vec<Vec<T>> {
+    codings: [Coding; N],
+    of: impl Fn(usize, &Event) -> Option<[u64; N]>,
+) -> Vec<[Part; N]> {
     let places: BTreeMap<(u32, Lane), usize> = lanes.zip(0..).collect();
-    let mut lists: Vec<Vec<T>> = places.iter().map(|_| Vec::new()).collect();
-    for (event_number, event) in recording.events().iter().enumerate() {
-        if let Some(&place) = places.get(&(event.node, event.lane)) {
-            lists[place].extend(of(event_number, event));
+    let mut lists = vec![codings.map(Part::new); places.len()];
+    for (event_number, event) in recording.events().enumerate() {
+        if let Some(&place) = places.get(&(event.node, event.lane))
+            && let Some(values) = of(event_number, &event)
+        {
+            for (part, value) in lists[place].iter_mut().zip(values) {
+                part.push(value);
+            }
         }
     }
     lists
 }
 
-/// Activity of a thread: times, kind and count.
-type Span = ((u64, u64), u64, u64);
+/// Adds a column with the length of each list, and those of their parts.
+fn add<const N: usize>(
+    columns: &mut Columns,
+    lengths: &'static str,
+    parts: [(&'static str, Coding); N],
+    lists: &[[Part; N]],
+) {
+    columns.plain(lengths, lists.iter().map(|list| list[0].count as u64));
+    for (place, (name, coding)) in parts.into_iter().enumerate() {
+        columns.joined(name, coding, lists.iter().map(|list| &list[place]));
+    }
+}
+
+/// Activity of threads.
+const SPANS: [(&str, Coding); 4] = [
+    ("span.what", Coding::Plain),
+    ("span.begin", Coding::Delta),
+    ("span.time", Coding::Plain),
+    ("span.count", Coding::Plain),
+];
 
 fn add_spans(columns: &mut Columns, recording: &Recording) {
     let lanes = recording
         .threads
         .iter()
         .map(|thread| (thread.node, Lane::Thread(thread.number)));
-    let span = |_, event: &Event| -> Option<Span> {
-        let times = (event.ps, event.end_ps);
-        match event.what {
-            What::Spent { operation, count } => Some((times, operation.into(), count.into())),
+    let span = |_, event: &Event| {
+        let (what, count) = match event.what {
+            What::Spent { operation, count } => (operation.into(), count.into()),
             What::Waited { why, .. } => {
-                let kind = recording.operations.len() as u64 + number(&WHYS, &why);
-                Some((times, kind, 1))
+                (recording.operations.len() as u64 + number(&WHYS, &why), 1)
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        Some([what, event.ps, event.end_ps - event.ps, count])
     };
-    let threads = by_lane(recording, lanes, span);
-    columns.plain("span.of_thread", threads.iter().map(|t| t.len() as u64));
-    let all = || threads.iter().flatten();
-    columns.plain("span.what", all().map(|&(_, what, _)| what));
-    columns.deltas("span.begin", all().map(|&((begin, _), _, _)| begin));
-    columns.plain("span.time", all().map(|&((begin, end), _, _)| end - begin));
-    columns.plain("span.count", all().map(|&(_, _, count)| count));
+    let threads = by_lane(recording, lanes, SPANS.map(|(_, coding)| coding), span);
+    add(columns, "span.of_thread", SPANS, &threads);
 }
 
-/// A packet on a link: times, kind, flits, channel, and place of its descriptor in the list of packets.
-struct Hop {
-    times: (u64, u64),
-    kind: u64,
-    flits: u64,
-    channel: u64,
-    packets: u64,
-}
+/// Packets on links; each with the place of its descriptor in the list of packets.
+const HOPS: [(&str, Coding); 6] = [
+    ("hop.kind", Coding::Plain),
+    ("hop.flits", Coding::Plain),
+    ("hop.channel", Coding::Plain),
+    ("hop.packets", Coding::Delta),
+    ("hop.begin", Coding::Delta),
+    ("hop.time", Coding::Plain),
+];
 
 fn add_hops(columns: &mut Columns, recording: &Recording, messages: &Messages) {
     let lanes = recording
@@ -97,21 +115,15 @@ fn add_hops(columns: &mut Columns, recording: &Recording, messages: &Messages) {
             return None;
         };
         let packets = messages.of_event(event_number);
-        Some(Hop {
-            times: (event.ps, event.end_ps),
-            kind: kind.0.into(),
-            flits: flits.into(),
-            channel: channel.into(),
-            packets: packets.map_or(0, |index| index as u64 + 1),
-        })
+        Some([
+            kind.0.into(),
+            flits.into(),
+            channel.into(),
+            packets.map_or(0, |index| index as u64 + 1),
+            event.ps,
+            event.end_ps - event.ps,
+        ])
     };
-    let links = by_lane(recording, lanes, hop);
-    columns.plain("hop.of_link", links.iter().map(|l| l.len() as u64));
-    let all = || links.iter().flatten();
-    columns.plain("hop.kind", all().map(|hop| hop.kind));
-    columns.plain("hop.flits", all().map(|hop| hop.flits));
-    columns.plain("hop.channel", all().map(|hop| hop.channel));
-    columns.deltas("hop.packets", all().map(|hop| hop.packets));
-    columns.deltas("hop.begin", all().map(|hop| hop.times.0));
-    columns.plain("hop.time", all().map(|hop| hop.times.1 - hop.times.0));
+    let links = by_lane(recording, lanes, HOPS.map(|(_, coding)| coding), hop);
+    add(columns, "hop.of_link", HOPS, &links);
 }

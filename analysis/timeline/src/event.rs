@@ -2,9 +2,10 @@
 //! Events: what happened when and where.
 
 use gyre_note::Note;
+use serde::{Deserialize, Serialize};
 
 /// Something that happened in a run. Times are picoseconds of simulated time since the machine's reset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// When it happened, or began.
     pub ps: u64,
@@ -14,7 +15,8 @@ pub struct Event {
     pub node: u32,
     /// Which of the node's lanes it belongs to.
     pub lane: Lane,
-    /// Its number among those of its lane at the same time, from 0. Given by [`Recording::with_events`](crate::Recording::with_events).
+    /// Its number among those of its lane at the same time, from 0. Given by [`Recording::events`](crate::Recording::events).
+    #[serde(skip)]
     pub serial: u32,
     /// Kind of event.
     pub what: What,
@@ -36,7 +38,7 @@ impl Event {
 }
 
 /// A part of a node whose events have an order of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Lane {
     /// A software thread, by its number on the node.
     Thread(u32),
@@ -55,7 +57,7 @@ pub enum Lane {
 }
 
 /// Kind of packet, by its code in the packet header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PacketKind(pub u8);
 
 impl PacketKind {
@@ -79,7 +81,7 @@ impl PacketKind {
 }
 
 /// Kinds of events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum What {
     /// A thread has spent time in an operation of the driver.
     Spent {
@@ -161,7 +163,7 @@ pub enum What {
 }
 
 /// Reasons for which a thread does not run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Why {
     /// The end of a computation: its time passes.
     Compute,

@@ -143,9 +143,12 @@ impl Message {
 pub struct Messages {
     all: Vec<Message>,
     packets: Vec<Packets>,
-    /// By event: which packets it is about.
-    about: Vec<Option<usize>>,
+    /// By event: which packets it is about, or [`NONE`]. There are millions.
+    about: Vec<u32>,
 }
+
+/// No packets.
+const NONE: u32 = u32::MAX;
 
 /// Key that identifies packets on wires and in descriptors.
 type Key = (u32, u32, PacketKind);
@@ -215,11 +218,11 @@ impl Messages {
             ..Assembler::default()
         };
         let link_ps = recording.link_ps;
-        let about = recording
-            .events()
-            .iter()
-            .map(|event| assembler.take(event, link_ps))
-            .collect();
+        let mut about = Vec::with_capacity(recording.count());
+        about.extend(recording.events().map(|event| {
+            let packets = assembler.take(&event, link_ps);
+            packets.map_or(NONE, |packets| packets as u32)
+        }));
         let Assembler {
             mut all,
             packets,
@@ -269,7 +272,10 @@ impl Messages {
     /// accounts for, and for other events.
     #[must_use]
     pub fn of_event(&self, number: usize) -> Option<usize> {
-        self.about.get(number).copied().flatten()
+        let packets = self.about.get(number).copied();
+        packets
+            .filter(|&packets| packets != NONE)
+            .map(|packets| packets as usize)
     }
 
     /// Gives serials in the order of posts; those of `withdrawn` go.

@@ -13,6 +13,7 @@ mod items;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::Path;
 
 use crate::event::{Event, Lane, What};
 use crate::messages::{How, Message, Messages};
@@ -56,16 +57,17 @@ pub struct Span {
 }
 
 /// Writes the file, of runs one after the other, with what is found about each: a run begins where the one before it ended. Its
-/// bytes are a function of the runs alone.
+/// bytes are a function of the runs alone. What memory should not hold meanwhile is in a file in `folder`.
 ///
 /// # Errors
-/// Those of `out`.
+/// Those of `out`, and of that file.
 pub fn write<'a>(
     runs: impl IntoIterator<Item = (&'a Recording, &'a Messages, &'a [ProgramTrack])>,
+    folder: &Path,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let mut tracks = Tracks::default();
-    let mut items = Items::default();
+    let mut items = Items::new(folder.to_owned());
     let mut end_ps = 0_u64;
     let mut serials = 0;
     for (recording, messages, found) in runs {
@@ -287,9 +289,9 @@ impl Run<'_> {
         let mut tracks: BTreeMap<(u32, NodeTrack), u64> = BTreeMap::new();
         // Of links: the end of the interval that was shown last.
         let mut loads: BTreeMap<(u32, u8), (u64, u64)> = BTreeMap::new();
-        for (number, event) in self.recording.events().iter().enumerate() {
+        for (number, event) in self.recording.events().enumerate() {
             let node = event.node;
-            let Some(kind) = NodeTrack::of(event) else {
+            let Some(kind) = NodeTrack::of(&event) else {
                 continue;
             };
             let track = match tracks.get(&(node, kind)) {
@@ -442,5 +444,5 @@ fn finish(tracks: Tracks, mut items: Items, out: &mut impl Write) -> io::Result<
         packet.append_to(&mut bytes);
     }
     out.write_all(&bytes)?;
-    items.in_order().try_for_each(|item| out.write_all(item))
+    items.write(out)
 }

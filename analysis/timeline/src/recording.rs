@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! All events of a run, with the names of what they are about.
 
-use crate::event::{Event, What};
+use crate::event::Event;
+use crate::events::{Events, Spool};
+use crate::spool::SpoolError;
 
 /// A software thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,14 +56,13 @@ pub struct Recording {
     pub links: Vec<Link>,
     /// Names of the driver's operations, by their number in [`What::Spent`](crate::What::Spent).
     pub operations: Vec<&'static str>,
-    /// The events, by time, node, lane and serial.
-    events: Vec<Event>,
+    events: Events,
 }
 
 impl Recording {
     /// A recording of nothing from `start_ps` to `end_ps`.
     #[must_use]
-    pub const fn empty(cycle_ps: u64, nodes: u32, start_ps: u64, end_ps: u64) -> Self {
+    pub fn empty(cycle_ps: u64, nodes: u32, start_ps: u64, end_ps: u64) -> Self {
         Self {
             cycle_ps,
             link_ps: 0,
@@ -74,37 +75,56 @@ impl Recording {
             threads: Vec::new(),
             links: Vec::new(),
             operations: Vec::new(),
-            events: Vec::new(),
+            events: Events::of(Vec::new()),
         }
     }
 
     /// The same with these events. Those of a lane come in its order; lanes may be mixed in any way.
     #[must_use]
-    pub fn with_events(mut self, mut events: Vec<Event>) -> Self {
-        // Stable: equal times of a lane stay in its order.
-        events.sort_by_key(|event| (event.ps, event.node, event.lane));
-        let mut last = None;
-        let mut serial = 0;
-        for event in &mut events {
-            let key = (event.ps, event.node, event.lane);
-            serial = if last == Some(key) { serial + 1 } else { 0 };
-            event.serial = serial;
-            last = Some(key);
-        }
-        self.events = events;
+    pub fn with_events(mut self, events: Vec<Event>) -> Self {
+        self.events = Events::of(events);
+        self
+    }
+
+    /// The same with the events of a spool, and the `rest` that its sinks held at the end.
+    #[must_use]
+    pub fn with_spool(mut self, spool: Spool, rest: Vec<Event>) -> Self {
+        self.events = spool.into_events(rest);
         self
     }
 
     /// Whether a driver has spent time in its operations.
     #[must_use]
     pub fn has_operations(&self) -> bool {
-        let spent = |event: &Event| matches!(event.what, What::Spent { .. });
-        self.events.iter().any(spent)
+        self.events.spent()
     }
 
-    /// The events, by time, node, lane and serial.
+    /// Whether an operation of a program has ended.
     #[must_use]
-    pub fn events(&self) -> &[Event] {
-        &self.events
+    pub fn has_program(&self) -> bool {
+        self.events.ended()
+    }
+
+    /// Whether there are events of a software thread.
+    #[must_use]
+    pub fn has_thread(&self, thread: &Thread) -> bool {
+        self.events.has_thread(thread.node, thread.number)
+    }
+
+    /// How many events there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.events.count()
+    }
+
+    /// Each event, by time, node, lane and serial. The last ones are missing after an error, which [`Recording::error`] has.
+    pub fn events(&self) -> impl Iterator<Item = Event> {
+        self.events.iter()
+    }
+
+    /// What has gone wrong with the file of the events, if something has.
+    #[must_use]
+    pub fn error(&self) -> Option<&SpoolError> {
+        self.events.error()
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Analysis of a run.
 
-use gyre_timeline::{Event, Messages, Recording, What};
+use gyre_timeline::{Messages, Recording};
 
 use crate::causes::{self, Cause};
 use crate::explain::Explained;
@@ -45,9 +45,8 @@ impl Analysis {
     /// has ended.
     #[must_use]
     pub fn of(recording: &Recording, messages: &Messages) -> Option<Self> {
-        let ended = |event: &Event| matches!(event.what, What::Operation { .. });
         // That is told before anything is looked into.
-        if !recording.events().iter().any(ended) {
+        if !recording.has_program() {
             return None;
         }
         Self::from_graph(&Graph::of(recording, messages))
@@ -56,10 +55,10 @@ impl Analysis {
     pub(crate) fn from_graph(graph: &Graph) -> Option<Self> {
         let recording = graph.recording;
         let ends = graph.ends();
-        let (_, &last) = ends.iter().max_by_key(|&(task, &point)| {
-            (graph.points[point as usize].ps, std::cmp::Reverse(task))
-        })?;
-        let (from_ps, to_ps) = (recording.start_ps, graph.points[last as usize].ps);
+        let (_, &last) = ends
+            .iter()
+            .max_by_key(|&(task, &point)| (graph.ps(point), std::cmp::Reverse(task)))?;
+        let (from_ps, to_ps) = (recording.start_ps, graph.ps(last));
         let path = path::to(graph, last);
         let (ranks, late) = ranks::of(graph, &ends, to_ps);
         let causes = causes::of(graph, &path, &ends, &late);

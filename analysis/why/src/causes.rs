@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gyre_timeline::Recording;
 
-use crate::graph::LINKS;
-use crate::graph::{Edge, Graph, Work};
+use crate::graph::{Edge, Graph, Job, Work};
 use crate::lanes::Step;
 use crate::ranks::Late;
 use crate::replay::Replay;
@@ -96,10 +95,8 @@ fn without(replay: &Replay, graph: &Graph, culprit: Culprit) -> Option<Vec<u64>>
             let read = recording.memory_read_ps.saturating_sub(least);
             let write = recording.memory_write_ps.saturating_sub(least);
             replay.run(&nothing, &|_, edge| match edge.work {
-                Work::Hardware {
-                    half_reads, writes, ..
-                } => {
-                    let less = u64::from(half_reads) * read / 2 + u64::from(writes) * write;
+                Work::Hardware { job, .. } => {
+                    let less = job.half_reads() * read / 2 + job.writes() * write;
                     edge.ps.saturating_sub(less)
                 }
                 _ => edge.ps,
@@ -129,7 +126,7 @@ fn without(replay: &Replay, graph: &Graph, culprit: Culprit) -> Option<Vec<u64>>
 fn computes<'a>(graph: &'a Graph, rank: u32) -> impl Fn(u32, &Edge) -> bool + 'a {
     move |point, edge| {
         let computes = matches!(edge.work, Work::Step(Step::Compute));
-        let lane = match graph.points[point as usize].place {
+        let lane = match graph.place(point) {
             Place::Thread(lane) => lane,
             Place::Nodes { .. } => return false,
         };
@@ -156,7 +153,12 @@ fn withheld(replay: &Replay, graph: &Graph, serial: u64) -> Option<Vec<u64>> {
         }
     }
     replay.run(&arrivals, &|_, edge| match (edge.work, edge.stream) {
-        (Work::Hardware { what: LINKS, .. }, Some(stream)) => edge
+        (
+            Work::Hardware {
+                job: Job::Links, ..
+            },
+            Some(stream),
+        ) => edge
             .ps
             .saturating_sub(less.get(&stream).copied().unwrap_or(0)),
         _ => edge.ps,

@@ -6,9 +6,9 @@ mod software;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gyre_timeline::{Messages, Recording, What};
+use gyre_timeline::{Messages, Recording};
 
-use crate::lanes::{self, Lane, Step};
+use crate::lanes::{self, Lane, Noted, Step};
 use crate::segment::{Kind, Place};
 use crate::streams::Streams;
 
@@ -17,17 +17,87 @@ use crate::streams::Streams;
 pub(crate) enum Work {
     /// A step of a thread.
     Step(Step),
-    /// Hardware: the accesses to memory that follow each other in it, and the links of its way. Reads count by halves:
-    /// memory is sampled half way.
+    /// Hardware.
     Hardware {
-        kind: Kind,
-        what: &'static str,
-        half_reads: u32,
-        writes: u32,
-        links: u32,
+        job: Job,
+        /// Links of its way.
+        links: u16,
     },
     /// One thread has let another one go on, or has left work to it.
     Thread,
+}
+
+// There are millions.
+const _: () = assert!(size_of::<Work>() == 8);
+
+/// Work of the hardware.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Job {
+    /// The write that tells the DMA engine of a descriptor.
+    RegisterWrite,
+    /// The DMA engine is told of a descriptor, until it samples it in memory.
+    Fetch,
+    /// The rest of the descriptor, and the payload.
+    Payload,
+    Inject,
+    /// From the first flit on a link to an arrival.
+    Links,
+    /// Packets that stay on their node.
+    Copy,
+    /// A request has arrived, until its data is fetched.
+    Serve,
+    /// From the arrival of a packet to a thread that knows of it.
+    Reception,
+}
+
+impl Job {
+    /// The same as work that uses no link.
+    pub const fn work(self) -> Work {
+        Work::Hardware {
+            job: self,
+            links: 0,
+        }
+    }
+
+    const fn kind(self) -> Kind {
+        match self {
+            Self::RegisterWrite => Kind::Driver,
+            Self::Inject | Self::Links => Kind::Network,
+            Self::Fetch | Self::Payload | Self::Copy | Self::Serve | Self::Reception => {
+                Kind::Memory
+            }
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::RegisterWrite => "register write",
+            Self::Fetch => "fetch",
+            Self::Payload => "descriptor and payload",
+            Self::Inject => "inject",
+            Self::Links => "links",
+            Self::Copy => "DMA copy within the node",
+            Self::Serve => "serve request",
+            Self::Reception => "memory write and wake-up",
+        }
+    }
+
+    /// The reads of memory that follow each other in it, by halves: memory is sampled half way.
+    pub const fn half_reads(self) -> u64 {
+        match self {
+            Self::Fetch => 1,
+            Self::Payload => 3,
+            _ => 0,
+        }
+    }
+
+    /// The same of writes.
+    pub const fn writes(self) -> u64 {
+        match self {
+            Self::Serve | Self::Reception => 1,
+            _ => 0,
+        }
+    }
 }
 
 /// Dependency: a point comes at least so long after another one.
@@ -46,16 +116,25 @@ pub(crate) struct Edge {
     pub looked: Option<(u32, u64)>,
 }
 
-/// A point in the time of a run.
-#[derive(Debug, Clone)]
-pub(crate) struct Point {
-    /// When it was.
-    pub ps: u64,
-    /// Where.
-    pub place: Place,
-    /// Dependencies: the last of them decides the point's time.
-    pub edges: Vec<Edge>,
+/// Number of a dependency, as [`Graph::edge`] takes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EdgeId(u32);
+
+/// Mark of the number of a step: the rest is the point that it ends at.
+const STEP: u32 = 1 << 31;
+
+/// A dependency as it is kept: there are millions. Steps of threads follow from those of their lanes.
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    ps: u64,
+    work: Work,
+    from: u32,
+    to: u32,
+    /// [`NONE`] if it belongs to none.
+    stream: u32,
 }
+
+const NONE: u32 = u32::MAX;
 
 /// The dependencies of a recording.
 #[derive(Debug)]
@@ -64,14 +143,22 @@ pub(crate) struct Graph<'a> {
     pub messages: &'a Messages,
     pub lanes: Vec<Lane>,
     pub streams: Streams,
-    pub points: Vec<Point>,
+    /// By point: when it was. The points of threads come first.
+    times: Vec<u64>,
+    /// Of each other point: the nodes that it is between.
+    nodes: Vec<(u32, u32)>,
     /// By thread: since when it has looked for what it has dealt with then.
     pub looked: Vec<BTreeSet<usize>>,
-    /// By thread: its first point.
+    /// By thread: its first point; and the first point of no thread.
     base: Vec<u32>,
-    /// The points in an order in which none comes before what it waits for.
-    order: Vec<u32>,
-    /// By point: its place in that order.
+    /// The dependencies that are no steps, in the order in which they were found.
+    edges: Vec<Kept>,
+    /// Of those that a thread has looked for, by their numbers: since which point, and how long they take at least.
+    looks: Vec<(u32, u32, u64)>,
+    /// By point: where its dependencies begin in the list of their numbers.
+    first: Vec<u32>,
+    into: Vec<u32>,
+    /// By point: its place in an order in which none comes before what it waits for.
     place: Vec<u32>,
     /// By message: its packets, by place in [`Messages::packets`].
     of_message: Vec<Vec<usize>>,
@@ -81,14 +168,18 @@ pub(crate) struct Graph<'a> {
 
 impl<'a> Graph<'a> {
     pub fn of(recording: &'a Recording, messages: &'a Messages) -> Self {
-        let lanes = lanes::of(recording);
+        let lanes = lanes::of(recording, messages);
         let streams = Streams::of(recording, messages);
         let mut graph = Self {
             recording,
             messages,
             base: Vec::new(),
-            points: Vec::new(),
-            order: Vec::new(),
+            times: Vec::new(),
+            nodes: Vec::new(),
+            edges: Vec::new(),
+            looks: Vec::new(),
+            first: Vec::new(),
+            into: Vec::new(),
             place: Vec::new(),
             of_message: vec![Vec::new(); messages.all().len()],
             arrivals: vec![Vec::new(); messages.packets().len()],
@@ -105,6 +196,7 @@ impl<'a> Graph<'a> {
         let mut begins = graph.packets();
         graph.answers(&mut begins);
         graph.software();
+        graph.index();
         graph.sort();
         graph
     }
@@ -114,19 +206,99 @@ impl<'a> Graph<'a> {
         self.base[lane] + number as u32
     }
 
-    /// Dependencies of a point.
-    pub fn dependencies(&self, point: u32) -> impl Iterator<Item = &Edge> {
+    /// How many points there are.
+    pub fn points(&self) -> usize {
+        self.times.len()
+    }
+
+    /// When a point was.
+    pub fn ps(&self, point: u32) -> u64 {
+        self.times[point as usize]
+    }
+
+    /// Where it was.
+    pub fn place(&self, point: u32) -> Place {
+        match self.nodes_of(point) {
+            Some((from, to)) => Place::Nodes { from, to },
+            None => Place::Thread(self.lane_of(point)),
+        }
+    }
+
+    /// The nodes that a point is between, if it is of no thread.
+    fn nodes_of(&self, point: u32) -> Option<(u32, u32)> {
+        let hardware = point.checked_sub(*self.base.last()?)?;
+        self.nodes.get(hardware as usize).copied()
+    }
+
+    /// The thread of a point of one.
+    fn lane_of(&self, point: u32) -> usize {
+        // A thread has a point at least.
+        self.base.partition_point(|&first| first <= point) - 1
+    }
+
+    /// The dependency of a point that is a step of a thread, if it has one.
+    fn step_to(&self, point: u32) -> Option<EdgeId> {
+        let of_thread = self.base.last().is_some_and(|&end| point < end);
+        let step = of_thread && self.base[self.lane_of(point)] != point;
+        step.then_some(EdgeId(STEP | point))
+    }
+
+    /// Numbers of the dependencies of a point that are no steps.
+    fn others(&self, point: u32) -> &[u32] {
+        let point = point as usize;
+        &self.into[self.first[point] as usize..self.first[point + 1] as usize]
+    }
+
+    /// The dependency of a number.
+    pub fn edge(&self, id: EdgeId) -> Edge {
+        let EdgeId(number) = id;
+        if number & STEP != 0 {
+            let point = number & !STEP;
+            let lane = self.lane_of(point);
+            let step = self.lanes[lane].steps[(point - self.base[lane]) as usize - 1];
+            // A wait takes no time of its own.
+            let ps = match step {
+                Step::Wait { .. } => 0,
+                _ => self.ps(point) - self.ps(point - 1),
+            };
+            return Edge {
+                from: point - 1,
+                ps,
+                work: Work::Step(step),
+                stream: None,
+                looked: None,
+            };
+        }
+        let kept = &self.edges[number as usize];
+        let look = self.looks.binary_search_by_key(&number, |look| look.0);
+        Edge {
+            from: kept.from,
+            ps: kept.ps,
+            work: kept.work,
+            stream: (kept.stream != NONE).then_some(kept.stream),
+            looked: look.ok().map(|found| {
+                let (_, since, least) = self.looks[found];
+                (since, least)
+            }),
+        }
+    }
+
+    /// Dependencies of a point, with their numbers.
+    pub fn dependencies(&self, point: u32) -> impl Iterator<Item = (EdgeId, Edge)> {
         let place = self.place[point as usize];
-        let edges = self.points[point as usize].edges.iter();
-        edges.filter(move |edge| self.place[edge.from as usize] < place)
+        let others = self.others(point).iter().map(|&number| EdgeId(number));
+        let ids = self.step_to(point).into_iter().chain(others);
+        let edges = ids.map(|id| (id, self.edge(id)));
+        edges.filter(move |(_, edge)| self.place[edge.from as usize] < place)
     }
 
     /// The dependency that has decided when a point was: the one that ends last; of equals, what a thread was looking for,
     /// not that it has looked.
-    pub fn decisive(&self, point: u32) -> Option<&Edge> {
-        self.dependencies(point).max_by_key(|edge| {
-            let from_ps = self.points[edge.from as usize].ps;
-            (from_ps + edge.ps, !matches!(edge.work, Work::Step(_)))
+    pub fn decisive(&self, point: u32) -> Option<Edge> {
+        let edges = self.dependencies(point).map(|(_, edge)| edge);
+        edges.max_by_key(|edge| {
+            let ends_ps = self.ps(edge.from) + edge.ps;
+            (ends_ps, !matches!(edge.work, Work::Step(_)))
         })
     }
 
@@ -134,15 +306,14 @@ impl<'a> Graph<'a> {
     pub fn ends(&self) -> BTreeMap<u32, u32> {
         let mut ends: BTreeMap<u32, u32> = BTreeMap::new();
         for (index, lane) in self.lanes.iter().enumerate() {
-            let last = lane.notes.iter().rev().find(|&&(_, event)| {
-                matches!(self.recording.events()[event].what, What::Operation { .. })
-            });
+            let mut notes = lane.notes.iter().rev();
+            let last = notes.find(|(_, noted)| *noted == Noted::Ended);
             let Some((task, &(number, _))) = lane.task.zip(last) else {
                 continue;
             };
-            let point = self.point(index, number);
+            let point = self.point(index, number as usize);
             let end = ends.entry(task).or_insert(point);
-            if self.points[*end as usize].ps < self.points[point as usize].ps {
+            if self.ps(*end) < self.ps(point) {
                 *end = point;
             }
         }
@@ -163,7 +334,7 @@ impl<'a> Graph<'a> {
     pub fn describe(&self, work: &Work) -> (Kind, &'static str) {
         match work {
             Work::Step(step) => self.describe_step(step),
-            &Work::Hardware { kind, what, .. } => (kind, what),
+            Work::Hardware { job, .. } => (job.kind(), job.name()),
             Work::Thread => (Kind::Driver, "another thread"),
         }
     }
@@ -196,16 +367,15 @@ impl<'a> Graph<'a> {
         Some(self.messages.all()[*message].serial)
     }
 
-    fn add(&mut self, ps: u64, place: Place) -> u32 {
-        self.points.push(Point {
-            ps,
-            place,
-            edges: Vec::new(),
-        });
-        self.points.len() as u32 - 1
+    /// A point of no thread.
+    fn add(&mut self, ps: u64, nodes: (u32, u32)) -> u32 {
+        self.times.push(ps);
+        self.nodes.push(nodes);
+        self.times.len() as u32 - 1
     }
 
-    /// Adds a dependency of `to` on `from` that takes all the time between them or, given less, at least that.
+    /// Adds a dependency of `to` on `from` that takes all the time between them or, given less, at least that. Says whether
+    /// there is one.
     fn depend(
         &mut self,
         to: u32,
@@ -213,53 +383,41 @@ impl<'a> Graph<'a> {
         work: Work,
         stream: Option<usize>,
         least: Option<u64>,
-    ) {
-        let (from_ps, to_ps) = (self.points[from as usize].ps, self.points[to as usize].ps);
+    ) -> bool {
         // Threads are ahead of each other by what they charge.
-        let Some(between) = to_ps.checked_sub(from_ps) else {
-            return;
+        let Some(between) = self.ps(to).checked_sub(self.ps(from)) else {
+            return false;
         };
-        let edges = &mut self.points[to as usize].edges;
-        // Most points have one or two, of which there is room for no more: there are millions of points.
-        edges.reserve_exact(1);
-        edges.push(Edge {
-            from,
+        self.edges.push(Kept {
             ps: least.map_or(between, |least| least.min(between)),
             work,
-            stream: stream.map(|stream| stream as u32),
-            looked: None,
+            from,
+            to,
+            stream: stream.map_or(NONE, |stream| stream as u32),
         });
+        true
     }
 
     /// The same of a thread that has looked for it since a point, and begins with that so long after `from` at the earliest.
     fn look(
         &mut self,
-        looked: (u32, u64),
+        (since, ps): (u32, u64),
         (to, from): (u32, u32),
         (work, stream): (Work, Option<usize>),
         least: Option<u64>,
     ) {
-        let edges = self.points[to as usize].edges.len();
-        self.depend(to, from, work, stream, least);
-        for edge in &mut self.points[to as usize].edges[edges..] {
-            edge.looked = Some(looked);
+        if self.depend(to, from, work, stream, least) {
+            self.looks.push((self.edges.len() as u32 - 1, since, ps));
         }
     }
 
-    /// The points of threads. A wait takes no time of its own.
+    /// The points of threads.
     fn threads(&mut self) {
-        for index in 0..self.lanes.len() {
-            self.base.push(self.points.len() as u32);
-            let lane = self.lanes[index].clone();
-            for (number, &ps) in lane.points.iter().enumerate() {
-                let point = self.add(ps, Place::Thread(index));
-                if number > 0 {
-                    let step = lane.steps[number - 1];
-                    let least = matches!(step, Step::Wait { .. }).then_some(0);
-                    self.depend(point, point - 1, Work::Step(step), None, least);
-                }
-            }
+        for lane in &self.lanes {
+            self.base.push(self.times.len() as u32);
+            self.times.extend(&lane.points);
         }
+        self.base.push(self.times.len() as u32);
         // A wait that another thread has ended.
         let number: BTreeMap<(u32, u32), usize> = (0..)
             .zip(&self.lanes)
@@ -271,7 +429,7 @@ impl<'a> Graph<'a> {
                 let Step::Wait { by: Some(by), .. } = lane.steps[step] else {
                     continue;
                 };
-                let Some(&other) = number.get(&(lane.node, by)) else {
+                let Some(&other) = number.get(&(lane.node, by.number())) else {
                     continue;
                 };
                 let from = self.point(other, self.lanes[other].point_at(lane.points[step + 1]));
@@ -281,42 +439,67 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Puts the points in order: by time, and of equal times each after those that it waits for.
-    fn sort(&mut self) {
-        let mut by_time: Vec<u32> = (0..self.points.len() as u32).collect();
-        by_time.sort_by_key(|&point| self.points[point as usize].ps);
-        let mut done = vec![false; self.points.len()];
-        let mut order = Vec::with_capacity(by_time.len());
-        for point in by_time {
-            self.visit(point, &mut done, &mut order);
+    /// Lists the dependencies of each point, in the order in which they were found.
+    fn index(&mut self) {
+        let mut first = vec![0; self.points() + 1];
+        for edge in &self.edges {
+            first[edge.to as usize + 1] += 1;
         }
-        self.place = vec![0; order.len()];
-        for (place, &point) in (0..).zip(&order) {
-            self.place[point as usize] = place;
+        for point in 0..self.points() {
+            first[point + 1] += first[point];
         }
-        self.order = order;
+        let mut next = first.clone();
+        let mut into = vec![0; self.edges.len()];
+        for (number, edge) in (0..).zip(&self.edges) {
+            let place = &mut next[edge.to as usize];
+            into[*place as usize] = number;
+            *place += 1;
+        }
+        (self.first, self.into) = (first, into);
     }
 
-    /// Adds a point after those of its time that it waits for.
-    fn visit(&self, point: u32, done: &mut [bool], sorted: &mut Vec<u32>) {
-        // Each with the next of its dependencies to look at.
-        let mut stack = vec![(point, 0)];
+    /// Puts the points in order: by time, and of equal times each after those that it waits for.
+    fn sort(&mut self) {
+        let mut by_time: Vec<u32> = (0..self.points() as u32).collect();
+        by_time.sort_by_key(|&point| self.ps(point));
+        let mut done = vec![false; self.points()];
+        let mut place = vec![0; self.points()];
+        let mut next = 0;
+        for point in by_time {
+            self.visit(point, &mut done, |point| {
+                place[point as usize] = next;
+                next += 1;
+            });
+        }
+        self.place = place;
+    }
+
+    /// Gives a point after those of its time that it waits for.
+    fn visit(&self, point: u32, done: &mut [bool], mut give: impl FnMut(u32)) {
         if std::mem::replace(&mut done[point as usize], true) {
             return;
         }
+        // Each with the next of its dependencies to look at: first its step.
+        let mut stack = vec![(point, 0)];
         while let Some((point, edge)) = stack.pop() {
-            match self.points[point as usize].edges.get(edge) {
-                Some(edge_to) => {
+            let from = match edge {
+                0 => Some(self.step_to(point).map(|_| point - 1)),
+                _ => {
+                    let number = self.others(point).get(edge - 1);
+                    number.map(|&number| Some(self.edges[number as usize].from))
+                }
+            };
+            match from {
+                Some(from) => {
                     stack.push((point, edge + 1));
-                    if !std::mem::replace(&mut done[edge_to.from as usize], true) {
-                        stack.push((edge_to.from, 0));
+                    if let Some(from) = from
+                        && !std::mem::replace(&mut done[from as usize], true)
+                    {
+                        stack.push((from, 0));
                     }
                 }
-                None => sorted.push(point),
+                None => give(point),
             }
         }
     }
 }
-
-/// Name of the time from the first flit on a link to an arrival.
-pub(crate) const LINKS: &str = "links";

@@ -2,8 +2,9 @@
 //! Steps of each thread, without gap from the begin of the recording.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
-use gyre_timeline::{Event, Lane as EventLane, Note, Recording, What, Why};
+use gyre_timeline::{Context, Event, Lane as EventLane, Messages, Note, Recording, What, Why};
 
 /// Step of a thread from one point of its time to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,10 +26,65 @@ pub(crate) enum Step {
     Wait {
         /// Reason of the wait.
         why: Why,
-        /// Number of the thread on its node that has ended the wait; none if hardware or clock have.
-        by: Option<u32>,
+        /// The thread that has ended the wait; none if hardware or clock have.
+        by: Option<Ender>,
     },
 }
+
+/// A thread that has ended another one's wait. There are millions of steps: none takes more than eight bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ender(NonZeroU32);
+
+impl Ender {
+    fn of(number: u32) -> Self {
+        Self(NonZeroU32::MIN.saturating_add(number))
+    }
+
+    /// Its number on its node.
+    pub fn number(self) -> u32 {
+        self.0.get() - 1
+    }
+}
+
+const _: () = assert!(size_of::<Step>() == 8);
+
+/// Something that a thread has noted, as far as others depend on it. Packets are given by their place in
+/// [`Messages::packets`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Noted {
+    /// An operation of the program has ended.
+    Ended,
+    /// Packets were queued.
+    Queued(u32),
+    /// Work was left to a context.
+    Posted(Context),
+    /// A context has begun the next of its work.
+    Started(Context),
+    /// A packet was taken.
+    Packet(u32),
+    /// Data was found to have come.
+    Fetched(u32),
+    /// Nothing of these.
+    Other,
+}
+
+impl Noted {
+    fn of(note: Note, packets: Option<usize>) -> Self {
+        let packets = packets.map(|packets| packets as u32);
+        match (note, packets) {
+            (Note::Sent { .. } | Note::Put { .. } | Note::Asked { .. }, Some(packets)) => {
+                Self::Queued(packets)
+            }
+            (Note::Posted { at }, _) => Self::Posted(at),
+            (Note::Started { at }, _) => Self::Started(at),
+            (Note::Packet { .. }, Some(packets)) => Self::Packet(packets),
+            (Note::Fetched { .. }, Some(packets)) => Self::Fetched(packets),
+            _ => Self::Other,
+        }
+    }
+}
+
+const _: () = assert!(size_of::<(u32, Noted)>() == 16);
 
 /// A thread.
 #[derive(Debug, Clone)]
@@ -43,8 +99,8 @@ pub(crate) struct Lane {
     pub points: Vec<u64>,
     /// Steps that end at each point but the first.
     pub steps: Vec<Step>,
-    /// Its notes and ends of operations: the point, and the number of the event.
-    pub notes: Vec<(usize, usize)>,
+    /// Its notes and ends of operations, with their points.
+    pub notes: Vec<(u32, Noted)>,
 }
 
 impl Lane {
@@ -63,13 +119,19 @@ impl Lane {
         }
     }
 
+    /// Adds a note at the last point.
+    fn note(&mut self, noted: Noted) {
+        // Points are numbered in 32 bits.
+        self.notes.push((self.points.len() as u32 - 1, noted));
+    }
+
     fn last_ps(&self) -> u64 {
         self.points.last().copied().unwrap_or_default()
     }
 }
 
-/// The threads of a recording, in the order of [`Recording::threads`].
-pub(crate) fn of(recording: &Recording) -> Vec<Lane> {
+/// The threads of a recording with these messages, in the order of [`Recording::threads`].
+pub(crate) fn of(recording: &Recording, messages: &Messages) -> Vec<Lane> {
     let mut lanes: Vec<Lane> = recording
         .threads
         .iter()
@@ -88,19 +150,25 @@ pub(crate) fn of(recording: &Recording) -> Vec<Lane> {
         .collect();
     // By thread: it deals with a message that came before its receive.
     let mut unexpected = vec![false; lanes.len()];
-    for (number, event) in recording.events().iter().enumerate() {
+    for (number, event) in recording.events().enumerate() {
         let EventLane::Thread(thread) = event.lane else {
             continue;
         };
         let Some(&at) = index.get(&(event.node, thread)) else {
             continue;
         };
-        take(&mut lanes[at], &mut unexpected[at], number, event);
+        let packets = messages.of_event(number);
+        take(&mut lanes[at], &mut unexpected[at], &event, packets);
+    }
+    for lane in &mut lanes {
+        lane.points.shrink_to_fit();
+        lane.steps.shrink_to_fit();
+        lane.notes.shrink_to_fit();
     }
     lanes
 }
 
-fn take(lane: &mut Lane, unexpected: &mut bool, number: usize, event: &Event) {
+fn take(lane: &mut Lane, unexpected: &mut bool, event: &Event, packets: Option<usize>) {
     lane.step(event.ps, Step::CacheLines);
     match event.what {
         What::Spent { operation, .. } => {
@@ -114,7 +182,10 @@ fn take(lane: &mut Lane, unexpected: &mut bool, number: usize, event: &Event) {
             let step = match why {
                 Why::Compute => Step::Compute,
                 Why::Register => Step::Register,
-                Why::WakeUp | Why::News | Why::Lock => Step::Wait { why, by },
+                Why::WakeUp | Why::News | Why::Lock => Step::Wait {
+                    why,
+                    by: by.map(Ender::of),
+                },
             };
             lane.step(event.end_ps, step);
         }
@@ -124,9 +195,9 @@ fn take(lane: &mut Lane, unexpected: &mut bool, number: usize, event: &Event) {
                 Note::Packet { .. } | Note::Handled { .. } => *unexpected = false,
                 _ => {}
             }
-            lane.notes.push((lane.points.len() - 1, number));
+            lane.note(Noted::of(note, packets));
         }
-        What::Operation { .. } => lane.notes.push((lane.points.len() - 1, number)),
+        What::Operation { .. } => lane.note(Noted::Ended),
         _ => {}
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The critical path.
 
-use crate::graph::{Graph, Point};
+use crate::graph::Graph;
 use crate::segment::{Kind, Segment};
 
 /// The critical path that ends at a point: what each point has waited for last, back to the begin of the recording.
@@ -25,8 +25,8 @@ pub(crate) fn to(graph: &Graph, end: u32) -> Vec<Segment> {
 /// Walks the critical path from a point back to `from_ps`, piece by piece. Pieces abut.
 pub(crate) fn back(graph: &Graph, end: u32, from_ps: u64, mut piece: impl FnMut(Segment)) {
     let mut at = end;
-    while graph.points[at as usize].ps > from_ps {
-        let Point { ps, place, .. } = graph.points[at as usize];
+    while graph.ps(at) > from_ps {
+        let (ps, place) = (graph.ps(at), graph.place(at));
         let Some(edge) = graph.decisive(at) else {
             // Nothing is known of what was before.
             piece(Segment {
@@ -39,7 +39,7 @@ pub(crate) fn back(graph: &Graph, end: u32, from_ps: u64, mut piece: impl FnMut(
             });
             return;
         };
-        let before_ps = graph.points[edge.from as usize].ps;
+        let before_ps = graph.ps(edge.from);
         let (kind, what) = graph.describe(&edge.work);
         if before_ps < ps {
             piece(Segment {

@@ -46,7 +46,7 @@ pub(crate) fn of(
     let ranks = ends.iter();
     let times = ranks
         .map(|(&rank, &end)| {
-            let end_ps = graph.points[end as usize].ps;
+            let end_ps = graph.ps(end);
             let mut times = [0; Kind::ALL.len()];
             let mut add = |kind: Kind, ps: u64| times[kind as usize] += ps;
             add(Kind::Ended, to_ps - end_ps);

@@ -5,92 +5,116 @@
 //! comes in the order in which it comes: that order may change.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeSet, BinaryHeap};
 
 use gyre_timeline::Why;
 
-use crate::graph::{Edge, Graph, Work};
+use crate::graph::{Edge, EdgeId, Graph, Work};
 use crate::lanes::{Lane, Step};
+
+/// No unit, no link, no entry.
+const NONE: u32 = u32::MAX;
 
 /// Part of a thread from the point that resumes it to its next dependency.
 #[derive(Debug, Clone)]
 struct Unit {
-    lane: usize,
+    lane: u32,
     /// Point at which it begins; one of its own unless the unit before it ends there.
     first: u32,
     owns_first: bool,
+    /// The point that it ends with.
+    last: u32,
     /// Its first step: to the point after the first.
-    entry: Option<Edge>,
+    entry: Option<EdgeId>,
 }
 
-/// Successor of a point.
+/// Successor of a point, in four bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Next {
-    Point(u32),
-    Unit(u32),
+struct Next(u32);
+
+impl Next {
+    const UNIT: u32 = 1 << 31;
+
+    const fn point(point: u32) -> Self {
+        Self(point)
+    }
+
+    const fn unit(unit: u32) -> Self {
+        Self(Self::UNIT | unit)
+    }
+
+    /// The unit, or else the point.
+    const fn either(self) -> Result<u32, u32> {
+        match self.0 & Self::UNIT {
+            0 => Err(self.0),
+            _ => Ok(self.0 & !Self::UNIT),
+        }
+    }
+}
+
+/// Something that waits for a point, and how: by a dependency or, without one, for no time.
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    next: Next,
+    edge: Option<EdgeId>,
+    /// The next link of the point.
+    other: u32,
 }
 
 /// How the points of a run depend on each other if threads may do things in another order.
 #[derive(Debug)]
 pub(crate) struct Replay<'a> {
     graph: &'a Graph<'a>,
+    /// In the order of their first points.
     units: Vec<Unit>,
-    /// By point: the unit that begins there.
-    begun: BTreeMap<u32, u32>,
-    /// By point: the unit that ends with it.
-    ends: BTreeMap<u32, Vec<u32>>,
-    /// By point: what waits for it, and how.
-    after: Vec<Vec<(Next, Edge)>>,
+    /// By point: the unit that it is in, unless it begins it.
+    within: Vec<u32>,
+    /// By point: the first of the links to what waits for it.
+    after: Vec<u32>,
+    links: Vec<Link>,
     /// By point: how many dependencies it waits for.
     waits: Vec<u32>,
     /// By unit: the same.
     releases: Vec<u32>,
-    /// Points that begin units.
-    begun_by_unit: Vec<bool>,
+    /// Points that begin units, and are in no other.
+    begins: Vec<bool>,
 }
 
 impl<'a> Replay<'a> {
     pub fn of(graph: &'a Graph<'a>) -> Self {
-        let points = graph.points.len();
+        let points = graph.points();
         let mut replay = Self {
             graph,
             units: Vec::new(),
-            begun: BTreeMap::new(),
-            ends: BTreeMap::new(),
-            after: vec![Vec::new(); points],
+            within: vec![NONE; points],
+            after: vec![NONE; points],
+            links: Vec::new(),
             waits: vec![0; points],
             releases: Vec::new(),
-            begun_by_unit: vec![false; points],
+            begins: vec![false; points],
         };
-        // By point: the unit that it is in, unless it begins it.
-        let mut within: Vec<Option<u32>> = vec![None; points];
-        // By point: the unit that it begins, if it is in no other.
-        let mut begins: Vec<Option<u32>> = vec![None; points];
         for (index, lane) in graph.lanes.iter().enumerate() {
             if !lane.steps.contains(&Step::Compute) {
-                replay.divide(index, lane, &mut within, &mut begins);
+                replay.divide(index, lane);
             }
         }
         for point in 0..points as u32 {
-            for &edge in graph.dependencies(point) {
-                replay.connect(point, edge, &within, &begins);
+            for (id, edge) in graph.dependencies(point) {
+                replay.connect(point, id, &edge);
             }
         }
         replay.follow();
-        for unit in &replay.units {
-            replay.begun_by_unit[unit.first as usize] |= unit.owns_first;
-        }
         replay
     }
 
+    /// The unit that begins at a point.
+    fn begun(&self, point: u32) -> Option<u32> {
+        let found = self.units.binary_search_by_key(&point, |unit| unit.first);
+        found.ok().map(|unit| unit as u32)
+    }
+
     /// Divides what a thread does into units: it waits, or looks for something, before each.
-    fn divide(
-        &mut self,
-        index: usize,
-        lane: &Lane,
-        within: &mut [Option<u32>],
-        begins: &mut [Option<u32>],
-    ) {
+    fn divide(&mut self, index: usize, lane: &Lane) {
         let waits = |step: &Step| {
             matches!(
                 step,
@@ -119,20 +143,15 @@ impl<'a> Replay<'a> {
             let unit = self.units.len() as u32;
             let point = |number| self.graph.point(index, number);
             for number in first + 1..=last {
-                within[point(number) as usize] = Some(unit);
+                self.within[point(number) as usize] = unit;
             }
-            let owns_first = within[point(first) as usize].is_none();
-            if owns_first {
-                begins[point(first) as usize] = Some(unit);
-            }
-            self.begun.insert(point(first), unit);
-            if first < last {
-                self.ends.entry(point(last)).or_default().push(unit);
-            }
+            let owns_first = self.within[point(first) as usize] == NONE;
+            self.begins[point(first) as usize] = owns_first;
             self.units.push(Unit {
-                lane: index,
+                lane: index as u32,
                 first: point(first),
                 owns_first,
+                last: point(last),
                 entry: None,
             });
             self.releases.push(0);
@@ -140,25 +159,24 @@ impl<'a> Replay<'a> {
     }
 
     /// Enters a dependency of a point.
-    fn connect(&mut self, point: u32, edge: Edge, within: &[Option<u32>], begins: &[Option<u32>]) {
-        if let Some((since, ps)) = edge.looked
-            && let Some(&unit) = self.begun.get(&since)
+    fn connect(&mut self, point: u32, id: EdgeId, edge: &Edge) {
+        if let Some((since, _)) = edge.looked
+            && let Some(unit) = self.begun(since)
         {
-            return self.release(unit, Edge { ps, ..edge });
+            return self.release(unit, edge.from, Some(id));
         }
         let own_step = matches!(edge.work, Work::Step(_));
-        match (begins[point as usize], within[point as usize]) {
+        if self.begins[point as usize] {
             // Before it the thread has waited: as long as it did only if nobody knows what for.
-            (Some(_), _) if own_step && edge.ps == 0 => {}
-            (Some(unit), _) => self.release(unit, edge),
-            (None, Some(unit)) if own_step && edge.from == self.units[unit as usize].first => {
-                self.units[unit as usize].entry = Some(edge);
-                self.waits[point as usize] += 1;
+            if let (false, Some(unit)) = (own_step && edge.ps == 0, self.begun(point)) {
+                self.release(unit, edge.from, Some(id));
             }
-            (None, _) => {
-                self.after[edge.from as usize].push((Next::Point(point), edge));
-                self.waits[point as usize] += 1;
-            }
+            return;
+        }
+        self.waits[point as usize] += 1;
+        match self.units.get_mut(self.within[point as usize] as usize) {
+            Some(unit) if own_step && edge.from == unit.first => unit.entry = Some(id),
+            _ => self.link(edge.from, Next::point(point), Some(id)),
         }
     }
 
@@ -169,21 +187,39 @@ impl<'a> Replay<'a> {
                 first, owns_first, ..
             } = self.units[unit];
             if self.releases[unit] == 0 && !owns_first {
-                let edge = Edge {
-                    from: first,
-                    ps: 0,
-                    work: Work::Thread,
-                    stream: None,
-                    looked: None,
-                };
-                self.release(unit as u32, edge);
+                self.release(unit as u32, first, None);
             }
         }
     }
 
-    fn release(&mut self, unit: u32, edge: Edge) {
-        self.after[edge.from as usize].push((Next::Unit(unit), edge));
+    fn release(&mut self, unit: u32, from: u32, edge: Option<EdgeId>) {
+        self.link(from, Next::unit(unit), edge);
         self.releases[unit as usize] += 1;
+    }
+
+    fn link(&mut self, from: u32, next: Next, edge: Option<EdgeId>) {
+        let link = self.links.len() as u32;
+        let other = std::mem::replace(&mut self.after[from as usize], link);
+        self.links.push(Link { next, edge, other });
+    }
+
+    /// The dependency by which a unit waits for a point.
+    fn released_by(&self, unit: &Unit, edge: Option<EdgeId>) -> Edge {
+        let Some(id) = edge else {
+            return Edge {
+                from: unit.first,
+                ps: 0,
+                work: Work::Thread,
+                stream: None,
+                looked: None,
+            };
+        };
+        let edge = self.graph.edge(id);
+        match edge.looked {
+            // It begins when that has come, whatever it has done before it found it.
+            Some((since, ps)) if since == unit.first => Edge { ps, ..edge },
+            _ => edge,
+        }
     }
 
     /// When every point would be if each dependency took as long as `change` says, in picoseconds; those of `fixed` stay.
@@ -197,8 +233,8 @@ impl<'a> Replay<'a> {
             replay: self,
             fixed,
             change,
-            times: vec![None; self.graph.points.len()],
-            reached: vec![0; self.graph.points.len()],
+            times: vec![NEVER; self.graph.points()],
+            reached: vec![0; self.graph.points()],
             waits: self.waits.clone(),
             released: vec![0; self.units.len()],
             releases: self.releases.clone(),
@@ -207,9 +243,12 @@ impl<'a> Replay<'a> {
             events: BinaryHeap::new(),
         };
         run.all();
-        run.times.into_iter().collect()
+        (!run.times.contains(&NEVER)).then_some(run.times)
     }
 }
+
+/// The time of a point that has not been reached.
+const NEVER: u64 = u64::MAX;
 
 /// A run under way.
 struct Run<'a> {
@@ -217,7 +256,7 @@ struct Run<'a> {
     fixed: &'a BTreeSet<u32>,
     change: &'a dyn Fn(u32, &Edge) -> u64,
     /// By point: when it was.
-    times: Vec<Option<u64>>,
+    times: Vec<u64>,
     /// By point: the latest of what it has waited for.
     reached: Vec<u64>,
     waits: Vec<u32>,
@@ -233,25 +272,25 @@ struct Run<'a> {
 impl Run<'_> {
     fn all(&mut self) {
         let graph = self.replay.graph;
-        for point in 0..graph.points.len() as u32 {
+        for point in 0..graph.points() as u32 {
             let index = point as usize;
-            let free = self.waits[index] == 0 && !self.replay.begun_by_unit[index];
+            let free = self.waits[index] == 0 && !self.replay.begins[index];
             if free || self.fixed.contains(&point) {
-                let ps = graph.points[index].ps;
-                self.events.push(Reverse((ps, Next::Point(point))));
+                self.events
+                    .push(Reverse((graph.ps(point), Next::point(point))));
             }
         }
         for unit in 0..self.releases.len() as u32 {
             if self.releases[unit as usize] == 0 {
                 let ps = graph.recording.start_ps;
-                self.events.push(Reverse((ps, Next::Unit(unit))));
+                self.events.push(Reverse((ps, Next::unit(unit))));
             }
         }
         while let Some(Reverse((ps, next))) = self.events.pop() {
-            match next {
-                Next::Point(point) => self.point(ps, point),
-                Next::Unit(unit) => {
-                    let lane = self.replay.units[unit as usize].lane;
+            match next.either() {
+                Err(point) => self.point(ps, point),
+                Ok(unit) => {
+                    let lane = self.replay.units[unit as usize].lane as usize;
                     self.ready[lane].push(Reverse(unit));
                     self.begin(ps, lane);
                 }
@@ -261,28 +300,36 @@ impl Run<'_> {
 
     /// A point is reached.
     fn point(&mut self, ps: u64, point: u32) {
-        if self.times[point as usize].is_some() {
+        let time = &mut self.times[point as usize];
+        if *time != NEVER {
             return;
         }
-        self.times[point as usize] = Some(ps);
+        *time = ps;
         let replay = self.replay;
-        for (next, edge) in &replay.after[point as usize] {
-            match *next {
-                Next::Point(to) => self.reach(ps, to, edge),
-                Next::Unit(unit) => {
-                    let first = replay.units[unit as usize].first;
+        let mut link = replay.after[point as usize];
+        while let Some(&Link { next, edge, other }) = replay.links.get(link as usize) {
+            match (next.either(), edge) {
+                (Ok(unit), _) => {
                     let index = unit as usize;
-                    let ps = ps + (self.change)(first, edge);
+                    let unit = &replay.units[index];
+                    let edge = replay.released_by(unit, edge);
+                    let ps = ps + (self.change)(unit.first, &edge);
                     self.released[index] = self.released[index].max(ps);
                     self.releases[index] -= 1;
                     if self.releases[index] == 0 {
-                        self.events.push(Reverse((self.released[index], *next)));
+                        self.events.push(Reverse((self.released[index], next)));
                     }
                 }
+                (Err(to), Some(edge)) => self.reach(ps, to, &replay.graph.edge(edge)),
+                (Err(_), None) => {}
             }
+            link = other;
         }
-        for &unit in replay.ends.get(&point).into_iter().flatten() {
-            let lane = replay.units[unit as usize].lane;
+        let within = replay.within[point as usize];
+        if let Some(unit) = replay.units.get(within as usize)
+            && unit.last == point
+        {
+            let lane = unit.lane as usize;
             self.busy[lane] = false;
             self.begin(ps, lane);
         }
@@ -295,7 +342,7 @@ impl Run<'_> {
         self.waits[index] -= 1;
         if self.waits[index] == 0 && !self.fixed.contains(&to) {
             self.events
-                .push(Reverse((self.reached[index], Next::Point(to))));
+                .push(Reverse((self.reached[index], Next::point(to))));
         }
     }
 
@@ -311,10 +358,10 @@ impl Run<'_> {
         let unit = &replay.units[unit as usize];
         self.busy[lane] = true;
         if unit.owns_first {
-            self.events.push(Reverse((ps, Next::Point(unit.first))));
+            self.events.push(Reverse((ps, Next::point(unit.first))));
         }
         match unit.entry {
-            Some(edge) => self.reach(ps, unit.first + 1, &edge),
+            Some(edge) => self.reach(ps, unit.first + 1, &replay.graph.edge(edge)),
             // It does nothing.
             None => {
                 self.busy[lane] = false;

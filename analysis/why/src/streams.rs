@@ -16,13 +16,26 @@ const CHANNELS: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hop {
     /// First flit at the sender's register.
-    pub from_ps: u64,
+    from_ps: u64,
     /// End of the last.
-    pub to_ps: u64,
+    to_ps: u64,
     /// The link, by its index in [`Recording::links`].
-    pub link: usize,
-    /// Stream of the packet, by place in [`Messages::packets`].
-    pub stream: Option<usize>,
+    link: u32,
+    /// Stream of the packet, by place in [`Messages::packets`], or [`NONE`].
+    stream: u32,
+}
+
+/// No stream.
+const NONE: u32 = u32::MAX;
+
+impl Hop {
+    fn stream(&self) -> Option<usize> {
+        (self.stream != NONE).then_some(self.stream as usize)
+    }
+
+    fn link(&self) -> usize {
+        self.link as usize
+    }
 }
 
 /// A packet's wait for a link that another one holds, or for room in the next router.
@@ -103,7 +116,7 @@ impl Streams {
         let mut links = vec![Vec::new(); recording.links.len()];
         let mut hops: Vec<Vec<Hop>> = vec![Vec::new(); messages.packets().len()];
         let mut copies = vec![LocalWrites::default(); messages.packets().len()];
-        for (number, event) in recording.events().iter().enumerate() {
+        for (number, event) in recording.events().enumerate() {
             let stream = messages.of_event(number);
             match (event.what, stream) {
                 (What::Fetch { bytes, .. }, Some(stream)) => copies[stream].bytes = bytes,
@@ -119,11 +132,11 @@ impl Streams {
             let hop = Hop {
                 from_ps: event.ps,
                 to_ps: event.end_ps,
-                link,
-                stream,
+                link: link as u32,
+                stream: stream.map_or(NONE, |stream| stream as u32),
             };
             links[link].push(hop);
-            if let Some(stream) = hop.stream {
+            if let Some(stream) = stream {
                 hops[stream].push(hop);
             }
         }
@@ -154,11 +167,11 @@ impl Streams {
             let mut left = span.1.saturating_sub(span.0);
             for hop in self.on(wait.link, span) {
                 let held = overlap((hop.from_ps, hop.to_ps), span).min(left);
-                if hop.stream != Some(stream) && held > 0 {
+                if hop.stream() != Some(stream) && held > 0 {
                     left -= held;
                     blames.push(Blame {
                         link: wait.link,
-                        stream: hop.stream,
+                        stream: hop.stream(),
                         ps: held,
                     });
                 }
@@ -175,7 +188,7 @@ impl Streams {
         of: &dyn Fn(usize) -> bool,
     ) -> u64 {
         self.on(link, (from_ps, to_ps))
-            .filter(|hop| hop.stream.is_some_and(of))
+            .filter(|hop| hop.stream().is_some_and(of))
             .map(|hop| overlap((hop.from_ps, hop.to_ps), (from_ps, to_ps)))
             .sum()
     }
@@ -215,7 +228,7 @@ fn stream(recording: &Recording, read_ps: Option<u64>, hops: Vec<Hop>) -> Stream
     let Some(last) = hops.iter().max_by_key(|hop| hop.to_ps) else {
         return Stream::default();
     };
-    let target = recording.links[last.link].to;
+    let target = recording.links[last.link()].to;
     let router_ps = ROUTER_CYCLES * recording.cycle_ps;
     let mut found = Stream::default();
     // By node: packets that are there, by the time at which they could leave.
@@ -224,7 +237,7 @@ fn stream(recording: &Recording, read_ps: Option<u64>, hops: Vec<Hop>) -> Stream
     // When the next packet of the descriptor could be injected.
     let mut injected_ps = read_ps;
     for hop in &hops {
-        let link = &recording.links[hop.link];
+        let link = &recording.links[hop.link()];
         let here = at.entry(link.node).or_default();
         // They leave in the order in which they came.
         let ready = here.iter().position(|&ready_ps| ready_ps <= hop.from_ps);
@@ -232,17 +245,17 @@ fn stream(recording: &Recording, read_ps: Option<u64>, hops: Vec<Hop>) -> Stream
             && ready_ps < hop.from_ps
         {
             found.waits.push(HopWait {
-                link: hop.link,
+                link: hop.link(),
                 from_ps: ready_ps,
                 to_ps: hop.from_ps,
             });
         }
-        let own = recording.links[hops[0].link].node == link.node;
+        let own = recording.links[hops[0].link()].node == link.node;
         if let (true, Some(since_ps)) = (own, injected_ps)
             && since_ps < hop.from_ps
         {
             found.waits.push(HopWait {
-                link: hop.link,
+                link: hop.link(),
                 from_ps: since_ps,
                 to_ps: hop.from_ps,
             });
@@ -251,7 +264,7 @@ fn stream(recording: &Recording, read_ps: Option<u64>, hops: Vec<Hop>) -> Stream
             injected_ps = Some(hop.to_ps);
         }
         if first_at.is_none_or(|node| node == link.node) {
-            found.way.push(hop.link);
+            found.way.push(hop.link());
             first_at = (link.to != target).then_some(link.to).or(Some(u32::MAX));
         }
         if link.to == target {

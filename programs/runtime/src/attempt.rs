@@ -13,6 +13,7 @@ use gyre_sim::{
 };
 
 use crate::first_view::{Raw, Subject, Written};
+use crate::timeline::folder_beside;
 
 /// A waveform of one of the machines that a command makes.
 #[derive(Debug, Clone)]
@@ -82,7 +83,8 @@ impl Machines {
             ..wave.config.clone()
         };
         let mut config = traced(config, &trace)?;
-        let recorder = config.recorder.get_or_insert_default().clone();
+        let beside = || Recorder::in_folder(folder_beside(Some(output)));
+        let recorder = config.recorder.get_or_insert_with(beside).clone();
         made.shown = Some(Shown {
             nodes: trace.nodes(config.topology()?.nodes())?,
             dims: config.dims.len(),

@@ -26,6 +26,8 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::SubscriberExt;
 
+use crate::timeline::{as_io, is_whole};
+
 /// Targets of the lines, by which a filter selects them.
 const TARGETS: [&str; 15] = [
     "machine",
@@ -90,6 +92,7 @@ impl LogOption {
     /// # Errors
     /// A file that cannot be written.
     pub fn write(&self, recordings: &[Recording]) -> io::Result<String> {
+        let whole = is_whole(recordings);
         let file = gyre_files::create(&self.path)?;
         let lines = Lines(Arc::new(Mutex::new(Sink {
             file: BufWriter::new(file),
@@ -124,6 +127,10 @@ impl LogOption {
         } = sink.into_inner();
         if let Some(error) = failed {
             return Err(error);
+        }
+        // That of a run that lost events is written as far as it goes.
+        if let (true, Some(error)) = (whole, recordings.iter().find_map(Recording::error)) {
+            return Err(as_io(error));
         }
         file.into_inner()
             .map_err(IntoInnerError::into_error)?
@@ -199,12 +206,12 @@ impl fmt::Display for Place {
 fn log(recording: &Recording, clock: &Clock) {
     let messages = Messages::of(recording);
     let mut ids = Ids::default();
-    for (number, event) in recording.events().iter().enumerate() {
+    for (number, event) in recording.events().enumerate() {
         clock.set(event.ps);
         let packets = messages.of_event(number);
         let packets = packets.map(|packets| &messages.packets()[packets]);
         match event.what {
-            What::Note(note) => log_note(event, note, ids.of(note, packets), packets),
+            What::Note(note) => log_note(&event, note, ids.of(note, packets), packets),
             What::Fetch {
                 fifo,
                 kind,

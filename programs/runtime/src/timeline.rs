@@ -3,19 +3,21 @@
 
 use std::io::{self, BufWriter, IntoInnerError, Write};
 use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 use gyre_driver::Op;
 use gyre_files::Output;
 use gyre_page::{Failure, Page, Run, Wait};
 use gyre_sim::{MachineConfig, Recorder, SimError};
 use gyre_timeline::perfetto::{self, ProgramTrack, Span};
-use gyre_timeline::{Messages, Recording};
+use gyre_timeline::{Messages, Recording, SpoolError};
 use gyre_why::{Analysis, Segment};
 use serde_json::{Map, Value};
 
 use crate::driver_log::LogOption;
 use crate::error::{JobError, RunError};
 use crate::machine_file::MachineSpec;
+use crate::memory;
 use crate::options::{MachineOptions, UsageError, check_output, unwritable};
 use crate::waves::CommandLine;
 
@@ -26,10 +28,16 @@ enum Format {
     Perfetto,
 }
 
+/// Bytes of memory that the analysis of a run takes for each of its events: the sizes of what it lists for a point of a thread, a
+/// dependency besides its step, a note, and two replays.
+const ANALYSIS_BYTES: u64 = 120;
+
 /// The files that a command writes of a run's events: a timeline, a driver log, both or none.
 #[derive(Debug, Default)]
 pub struct Timeline {
     recorder: Recorder,
+    /// Where events are that memory should not hold.
+    folder: PathBuf,
     file: Option<TimelineFile>,
     log: Option<LogOption>,
 }
@@ -59,6 +67,8 @@ struct Known {
     recording: Recording,
     messages: Messages,
     analysis: Option<Analysis>,
+    /// Why it has no analysis, where memory is the reason.
+    unanalysed: Option<String>,
 }
 
 impl Timeline {
@@ -71,8 +81,14 @@ impl Timeline {
         options: &MachineOptions,
         config: &mut MachineConfig,
     ) -> Result<Self, UsageError> {
+        let outputs = [
+            options.timeline.as_deref(),
+            options.log.as_ref().map(|log| &*log.path),
+        ];
+        let folder = folder_beside(outputs.into_iter().flatten().next());
         let files = Self {
-            recorder: Recorder::default(),
+            recorder: Recorder::in_folder(folder.clone()),
+            folder,
             file: options
                 .timeline
                 .as_deref()
@@ -104,7 +120,11 @@ impl Timeline {
             text: wrong.to_owned(),
             waits: Vec::new(),
         });
-        self.write(self.recorder.take(), told, Some(figures), failure.as_ref())
+        let recordings = self.recorder.take();
+        if let Some(error) = recordings.iter().find_map(Recording::error) {
+            return Err(RunError::Sim(error.clone().into()));
+        }
+        self.write(recordings, told, Some(figures), failure.as_ref())
     }
 
     /// Writes the events up to the failure of a run. An error of the write is not reported: the run's own error says more.
@@ -131,7 +151,7 @@ impl Timeline {
             );
         }
         if let Some(file) = &self.file {
-            lines.push(file.write(recordings, told, figures, failure)?);
+            lines.push(file.write(recordings, &self.folder, told, figures, failure)?);
         }
         Ok((!lines.is_empty()).then(|| lines.join("\n")))
     }
@@ -161,30 +181,45 @@ impl TimelineFile {
     fn write(
         &self,
         recordings: Vec<Recording>,
+        folder: &Path,
         told: Told<'_>,
         figures: Option<&Map<String, Value>>,
         failure: Option<&Failure>,
     ) -> Result<String, RunError> {
+        let whole = is_whole(&recordings);
         let known: Vec<Known> = recordings.into_iter().map(Known::of).collect();
+        // Those of a run that lost events are written as far as they go.
+        let intact = || {
+            let lost = known.iter().find_map(|run| run.recording.error());
+            lost.filter(|_| whole)
+                .map_or(Ok(()), |error| Err(as_io(error)))
+        };
         match self.format {
             Format::Page => {
                 let page = page(told, (figures, failure), &known)?;
-                self.store(|file| file.write_all(page.as_bytes()))?;
+                self.store(|file| intact().and_then(|()| file.write_all(page.as_bytes())))?;
             }
             Format::Perfetto => {
                 let found: Vec<Vec<ProgramTrack>> = known.iter().map(Known::tracks).collect();
                 let runs = known.iter().zip(&found);
                 let runs = runs.map(|(run, found)| (&run.recording, &run.messages, &found[..]));
-                self.store(|file| perfetto::write(runs, file))?;
+                self.store(|file| {
+                    perfetto::write(runs, folder, file)?;
+                    intact()
+                })?;
             }
         }
         let path = self.path.display();
-        let events: usize = known.iter().map(|run| run.recording.events().len()).sum();
+        let events: usize = known.iter().map(|run| run.recording.count()).sum();
         let messages: usize = known.iter().map(|run| run.messages.all().len()).sum();
         // What a driver does takes time.
         let driver = known.iter().any(|run| run.recording.has_operations());
+        let reasons = known.iter().find_map(|run| run.unanalysed.as_deref());
+        let reason = reasons.map_or_else(String::new, |reason| format!("\n{reason}"));
         Ok(match driver {
-            true => format!("timeline of {messages} messages in {events} events: {path}"),
+            true => {
+                format!("timeline of {messages} messages in {events} events: {path}{reason}")
+            }
             false => format!(
                 "timeline of {events} events: {path}\nno driver ran: they are the hardware's alone"
             ),
@@ -216,10 +251,16 @@ impl Known {
     fn of(recording: Recording) -> Self {
         let recording = with_operations(recording);
         let messages = Messages::of(&recording);
+        let unanalysed = unanalysed(&recording, memory::available());
+        let analysis = match unanalysed {
+            Some(_) => None,
+            None => Analysis::of(&recording, &messages),
+        };
         Self {
-            analysis: Analysis::of(&recording, &messages),
             recording,
             messages,
+            analysis,
+            unanalysed,
         }
     }
 
@@ -227,6 +268,48 @@ impl Known {
     fn tracks(&self) -> Vec<ProgramTrack> {
         self.analysis.as_ref().map_or_else(Vec::new, tracks)
     }
+}
+
+/// Why a program's run is not analysed: for want of memory, or for no reason.
+fn unanalysed(recording: &Recording, available: Option<u64>) -> Option<String> {
+    let needed = ANALYSIS_BYTES * recording.count() as u64;
+    let available = available?;
+    let fits = needed <= available || !recording.has_program();
+    (!fits).then(|| {
+        let (needed, available) = (memory::mib(needed), memory::mib(available));
+        format!("no critical path: it needs about {needed} of memory, and {available} are left")
+    })
+}
+
+/// The folder of the first output, for what is written before it is. Outputs that are no files, and folders that take no
+/// other file, leave that for temporary ones.
+pub(crate) fn folder_beside(output: Option<&Path>) -> PathBuf {
+    let beside = output.and_then(|path| {
+        let path = match fs::metadata(path) {
+            Ok(found) if !found.is_file() => return None,
+            Ok(_) => path.canonicalize().ok()?,
+            Err(_) => path.to_owned(),
+        };
+        let folder = path.parent().filter(|folder| *folder != Path::new(""));
+        folder.unwrap_or(Path::new(".")).canonicalize().ok()
+    });
+    let takes = |folder: &PathBuf| {
+        use rustix::fs::{Access, access};
+        access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+    };
+    beside.filter(takes).unwrap_or_else(env::temp_dir)
+}
+
+/// Whether no event is lost.
+pub(crate) fn is_whole(recordings: &[Recording]) -> bool {
+    recordings
+        .iter()
+        .all(|recording| recording.error().is_none())
+}
+
+/// Events that are lost, as an error of the file that is made of them.
+pub(crate) fn as_io(error: &SpoolError) -> io::Error {
+    io::Error::new(error.source.kind(), error.clone())
 }
 
 /// The page of the run.
@@ -241,6 +324,7 @@ fn page(
             recording: &run.recording,
             messages: &run.messages,
             analysis: run.analysis.as_ref(),
+            unanalysed: run.unanalysed.as_deref(),
         })
         .collect();
     let config = &told.spec.config;
@@ -328,5 +412,43 @@ fn span(segment: &Segment, name: &'static str) -> Span {
         to_ps: segment.to_ps,
         name,
         message: segment.message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gyre_timeline::{Event, Lane, What};
+
+    use super::*;
+
+    #[test]
+    fn x5_a_run_whose_analysis_does_not_fit_into_memory_is_not_analysed() {
+        let events = |what: fn(u32) -> What| {
+            let event = |number| Event::new(0, Lane::Thread(0), (number, number), what(1));
+            let events = (0..1 << 15).map(event).collect();
+            Recording::empty(2000, 1, 0, 1 << 15).with_events(events)
+        };
+        let program = events(|line| What::Operation { line });
+        let needed = ANALYSIS_BYTES << 15;
+        assert_eq!(unanalysed(&program, Some(needed)), None);
+        assert_eq!(unanalysed(&program, None), None, "nobody knows");
+        let said = unanalysed(&program, Some(needed - 1)).expect("too little");
+        let expected = format!("no critical path: it needs about {}", memory::mib(needed));
+        assert!(said.starts_with(&expected), "{said}");
+        let hardware = events(|flits| What::Load { flits });
+        assert_eq!(unanalysed(&hardware, Some(0)), None, "it has none anyway");
+    }
+
+    #[test]
+    fn x5_what_comes_before_an_output_is_beside_it() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let folder = dir.path().canonicalize().expect("a folder");
+        let output = folder.join("x.html");
+        assert_eq!(folder_beside(Some(&output)), folder);
+        fs::write(&output, "earlier").expect("a file");
+        assert_eq!(folder_beside(Some(&output)), folder);
+        for elsewhere in [Some(Path::new("/dev/null")), None] {
+            assert_eq!(folder_beside(elsewhere), env::temp_dir());
+        }
     }
 }

@@ -4,6 +4,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use gyre_timeline::SpoolError;
+
 use crate::stall::StallReport;
 
 /// A field of a configuration that cannot be.
@@ -156,6 +158,9 @@ pub enum SimError {
         /// Reason.
         source: io::Error,
     },
+    /// Recorded events are lost.
+    #[error("recorded events: {0}")]
+    Events(#[from] SpoolError),
 }
 
 impl SimError {

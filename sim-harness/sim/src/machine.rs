@@ -10,6 +10,7 @@ mod window;
 use std::sync::Arc;
 
 use cxx::SharedPtr;
+use gyre_timeline::Spool;
 
 use crate::config::MachineConfig;
 use crate::crew::Crew;
@@ -59,7 +60,8 @@ pub struct Machine {
     active: Vec<usize>,
     stopped: bool,
     progress: Progress,
-    /// Where the recording of events begins.
+    /// Where events go that are recorded, and where the recording begins.
+    spool: Option<Spool>,
     recorded_from: u64,
 }
 
@@ -116,11 +118,10 @@ impl Machine {
             active: Vec::new(),
             stopped: false,
             progress: Progress::default(),
+            spool: None,
             recorded_from: 0,
         };
-        if machine.config.recorder.is_some() {
-            machine.record_events();
-        }
+        machine.record_events();
         Ok(machine)
     }
 

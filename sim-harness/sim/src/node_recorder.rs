@@ -7,7 +7,7 @@
 use gyre_layout::registers::injection_fifo::{BASE, CTRL, SIZE, TAIL, ctrl, tail};
 use gyre_layout::registers::{PAGE_COUNT, group_page, page};
 use gyre_layout::{DESCRIPTOR_BYTES, Descriptor};
-use gyre_timeline::{Event, Lane, PacketKind, What};
+use gyre_timeline::{Event, Lane, PacketKind, Sink, Spool, What};
 
 use crate::axi::{ReadBurst, WriteBurst};
 use crate::memory::Memory;
@@ -60,12 +60,12 @@ pub(crate) struct NodeRecorder {
     loads: Vec<Load>,
     /// Cycle in which the events begin.
     from: u64,
-    events: Vec<Event>,
+    events: Sink,
 }
 
 impl NodeRecorder {
     /// Recorder of a node with `ports` links of torus and tree.
-    pub(crate) fn new(node: usize, ports: usize, cycle_ps: u64) -> Self {
+    pub(crate) fn new(node: usize, ports: usize, cycle_ps: u64, events: Sink) -> Self {
         Self {
             node: node as u32,
             cycle_ps,
@@ -74,7 +74,7 @@ impl NodeRecorder {
             hops: vec![None; ports * CHANNELS],
             loads: vec![Load::default(); ports],
             from: 0,
-            events: Vec::new(),
+            events,
         }
     }
 
@@ -209,13 +209,13 @@ impl NodeRecorder {
         }
     }
 
-    /// The events up to cycle `now`.
-    pub(crate) fn take(&mut self, now: u64) -> Vec<Event> {
+    /// The last events up to cycle `now`: its spool has the others. Those from now on go to the `next` one.
+    pub(crate) fn take(&mut self, now: u64, next: &Spool) -> Vec<Event> {
         for port in 0..self.loads.len() {
             self.end_interval(port, now);
         }
         self.from = now;
-        std::mem::take(&mut self.events)
+        self.events.rest(next)
     }
 
     /// No flit of the interval of a port comes any more; it ends in cycle `now` at the latest.
@@ -247,6 +247,8 @@ fn injection_register(addr: u64) -> Option<(u16, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     #[test]
@@ -263,7 +265,8 @@ mod tests {
 
     #[test]
     fn x7_a_packet_is_an_event_from_first_to_last_flit() {
-        let mut recorder = NodeRecorder::new(3, 2, 2000);
+        let spool = Spool::new(PathBuf::new());
+        let mut recorder = NodeRecorder::new(3, 2, 2000, spool.sink(10));
         let flit = |cycle, marks: u32, data| LinkWord {
             cycle,
             word: LinkWord::VALID | 5 << 3 | marks,
@@ -274,7 +277,7 @@ mod tests {
         recorder.flit(1, &flit(10, 1 << 6, [0, 2]));
         recorder.flit(1, &flit(11, 0, [0, 9 << 32 | 8]));
         recorder.flit(1, &flit(14, 1 << 7, [0, 0]));
-        let [hop, load] = recorder.take(100)[..] else {
+        let [hop, load] = recorder.take(100, &spool)[..] else {
             panic!("a packet and its load");
         };
         assert_eq!(
@@ -292,6 +295,6 @@ mod tests {
         // The interval is cut where recording ends.
         assert_eq!((load.ps, load.end_ps), (0, 200_000));
         assert_eq!(load.what, What::Load { flits: 3 });
-        assert_eq!(recorder.take(101), []);
+        assert_eq!(recorder.take(101, &spool), []);
     }
 }

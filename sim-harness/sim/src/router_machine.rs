@@ -8,7 +8,7 @@ use cxx::{SharedPtr, UniquePtr};
 
 use gyre_layout::fields::header::{AUX, DST, DYNAMIC, FIRST, KIND, LAST, LEN, SRC, VCLASS};
 use gyre_layout::{Coord, Kind, packet_bytes};
-use gyre_timeline::Recording;
+use gyre_timeline::{Recording, Spool};
 
 use crate::config::{EPOCH, MachineConfig};
 use crate::error::{ConfigError, SimError};
@@ -145,7 +145,8 @@ pub struct RouterMachine<T> {
     stopped: bool,
     cycle_ps: u64,
     link_latency: u64,
-    recorder: Option<Recorder>,
+    /// Who takes the events, and where they go until then.
+    recorded: Option<(Recorder, Spool)>,
 }
 
 impl<T: Traffic> RouterMachine<T> {
@@ -167,6 +168,8 @@ impl<T: Traffic> RouterMachine<T> {
             ffi::new_context(&model.entry, noise.is_some(), noise.unwrap_or(0))
         };
         let (context, other_context) = (new_context(&loaded), new_context(&others));
+        let recorder = config.recorder.as_ref();
+        let recorded = recorder.map(|recorder| (recorder.clone(), recorder.spool()));
         let mut nodes = Vec::with_capacity(topology.nodes());
         for node in 0..topology.nodes() {
             let cfg = node_config(&topology, node);
@@ -177,9 +180,12 @@ impl<T: Traffic> RouterMachine<T> {
             let model = ffi::new_router(&model.entry, context, &format!("node{node}"), &cfg)
                 .map_err(|error| SimError::model(node, &error))?;
             let ports = model.ports() as usize;
-            let recorder = || NodeRecorder::new(node, ports, config.cycle_ps);
+            let recorder = recorded.as_ref().map(|(recorder, spool)| {
+                let events = spool.sink(recorder.of_node(topology.nodes()));
+                NodeRecorder::new(node, ports, config.cycle_ps, events)
+            });
             nodes.push(RouterNode {
-                recorder: config.recorder.as_ref().map(|_| recorder()),
+                recorder,
                 digest: Digest::default(),
                 input: InBuffer::default(),
                 link_flits: vec![0; ports],
@@ -216,7 +222,7 @@ impl<T: Traffic> RouterMachine<T> {
             stopped: false,
             cycle_ps: config.cycle_ps,
             link_latency: config.link_latency,
-            recorder: config.recorder.clone(),
+            recorded,
         })
     }
 
@@ -305,7 +311,8 @@ impl<T: Traffic> RouterMachine<T> {
         }
         self.stopped = true;
         while let Some(limit) = limit(self) {
-            if let Err(error) = self.advance(limit) {
+            let advanced = self.advance(limit).and_then(|()| self.check_events());
+            if let Err(error) = advanced {
                 // The file is complete then. What is wrong with it hears who asks for it, see `finish_trace`.
                 drop(self.finish_trace());
                 return Err(error);
@@ -313,6 +320,13 @@ impl<T: Traffic> RouterMachine<T> {
         }
         self.stopped = false;
         Ok(self.report())
+    }
+
+    /// Ends the run when events are lost.
+    fn check_events(&self) -> Result<(), SimError> {
+        let spool = self.recorded.as_ref().map(|(_, spool)| spool);
+        let lost = spool.and_then(Spool::error);
+        lost.map_or(Ok(()), |error| Err(error.into()))
     }
 
     fn next_cycle(&self) -> u64 {
@@ -532,13 +546,13 @@ impl<T: Traffic> RouterMachine<T> {
 
 impl<T> Drop for RouterMachine<T> {
     fn drop(&mut self) {
-        let Some(recorder) = self.recorder.take() else {
+        let Some((recorder, spool)) = self.recorded.take() else {
             return;
         };
         let (mut events, mut links) = (Vec::new(), Vec::new());
         for (number, node) in self.nodes.iter_mut().enumerate() {
             if let Some(recorder) = &mut node.recorder {
-                events.append(&mut recorder.take(self.cycle));
+                events.append(&mut recorder.take(self.cycle, &spool));
             }
             let ports = node.link_flits.len();
             links.append(&mut self.topology.torus_link_names(number, ports));
@@ -547,7 +561,7 @@ impl<T> Drop for RouterMachine<T> {
         let mut recording = Recording::empty(self.cycle_ps, nodes, 0, end_ps);
         recording.link_ps = self.link_latency * self.cycle_ps;
         recording.links = links;
-        recorder.put(recording.with_events(events));
+        recorder.put(recording.with_spool(spool, events));
     }
 }
 

@@ -14,6 +14,8 @@ use std::cell::RefMut;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use gyre_timeline::{Sink, Spool};
+
 pub use cpu::Cpu;
 pub(crate) use event::Event;
 pub use lock::{Lock, Notify};
@@ -269,13 +271,17 @@ impl Software {
     }
 
     /// Records events from now on.
-    pub(crate) fn record(&self) {
+    pub(crate) fn record(&self, events: Sink) {
+        self.shared.events.replace(Some(events));
         self.shared.recording.set(true);
     }
 
-    /// The events since the last call, those of each actor in its order.
-    pub(crate) fn take_events(&self) -> Vec<gyre_timeline::Event> {
-        self.shared.events.take()
+    /// The last events, those of each actor in its order; their spool has the others. Those from now on go to the `next`
+    /// one.
+    pub(crate) fn take_events(&self, next: &Spool) -> Vec<gyre_timeline::Event> {
+        let mut events = self.shared.events.borrow_mut();
+        let rest = events.as_mut().map(|events| events.rest(next));
+        rest.unwrap_or_default()
     }
 
     /// The actors since recording began.

@@ -2,5 +2,6 @@
 //! Recordings made by hand: their timelines, the reasons for their time, and their pages.
 
 mod page;
+mod spool;
 mod timeline;
 mod why;

@@ -91,6 +91,7 @@ fn x7_a_page_holds_its_run_and_is_a_function_of_it() {
     let messages = Messages::of(&recording);
     let analysis = analysis();
     let runs = [Run {
+        unanalysed: None,
         recording: &recording,
         messages: &messages,
         analysis: Some(&analysis),

@@ -224,7 +224,7 @@ fn trace<'a>(
     runs: impl IntoIterator<Item = (&'a Recording, &'a Messages, &'a [ProgramTrack])>,
 ) -> Vec<u8> {
     let mut bytes = Vec::new();
-    perfetto::write(runs, &mut bytes).expect("memory takes it");
+    perfetto::write(runs, &std::env::temp_dir(), &mut bytes).expect("memory takes it");
     bytes
 }
 

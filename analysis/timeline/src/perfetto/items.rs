@@ -2,12 +2,14 @@
 //! The events of a trace, and their order.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::io::{self, Write};
+use std::path::PathBuf;
 
 use super::proto::{
     DebugAnnotation, EventType, InternedData, InternedName, NEEDS_INCREMENTAL_STATE, SEQUENCE,
     TracePacket, TrackEvent,
 };
+use crate::spool::{Merged, Record, Runs};
 
 /// Parts of an event that are shown.
 #[derive(Clone)]
@@ -57,20 +59,65 @@ impl Item {
     }
 }
 
+/// Packets in memory: those that are more go to disk.
+const HELD: usize = 1 << 15;
+
+/// A packet as it stands in the file.
+#[derive(Clone)]
+struct Packet {
+    /// Its nanoseconds.
+    ns: u64,
+    bytes: Vec<u8>,
+}
+
+impl Record for Packet {
+    type Key = u64;
+
+    fn key(&self) -> u64 {
+        self.ns
+    }
+
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.ns.to_le_bytes());
+        bytes.extend((self.bytes.len() as u32).to_le_bytes());
+        bytes.extend(&self.bytes);
+    }
+
+    fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (ns, rest) = bytes.split_first_chunk()?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let (own, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        let packet = Self {
+            ns: u64::from_le_bytes(*ns),
+            bytes: own.to_vec(),
+        };
+        Some((packet, rest))
+    }
+}
+
 /// Events as they are gathered: those of a track in order of time. Times are picoseconds.
-#[derive(Default)]
 pub(super) struct Items {
     /// Added to all times.
     pub shift_ps: u64,
     names: Names,
     annotations: Names,
-    /// The packets as they stand in the file.
-    bytes: Vec<u8>,
-    /// Nanoseconds of each, and where it is among the bytes.
-    places: Vec<(u64, Range<usize>)>,
+    /// The packets, those of equal times in the order in which they were gathered.
+    runs: Runs<u64>,
+    held: Vec<Packet>,
 }
 
 impl Items {
+    /// None yet; those that memory should not hold are in a file in a folder.
+    pub fn new(folder: PathBuf) -> Self {
+        Self {
+            shift_ps: 0,
+            names: Names::default(),
+            annotations: Names::default(),
+            runs: Runs::new(folder),
+            held: Vec::new(),
+        }
+    }
+
     /// A slice between two times.
     pub fn slice(&mut self, track: u64, (from_ps, to_ps): (u64, u64), item: Item) {
         let begin = self.event(track, EventType::SliceBegin, Some(item));
@@ -100,12 +147,19 @@ impl Items {
         }
     }
 
-    /// The bytes of the events in order of time; those of equal times in the order in which they were gathered.
-    pub fn in_order(&mut self) -> impl Iterator<Item = &[u8]> {
-        self.places.sort_by_key(|(ns, _)| *ns);
-        self.places
-            .iter()
-            .map(|(_, place)| &self.bytes[place.clone()])
+    /// Writes the events in order of time; those of equal times in the order in which they were gathered.
+    ///
+    /// # Errors
+    /// Those of `out`, and of the file of the packets.
+    pub fn write(&mut self, out: &mut impl Write) -> io::Result<()> {
+        self.held.sort_by_key(Record::key);
+        for packet in Merged::of(&self.runs, &self.held) {
+            out.write_all(&packet.bytes)?;
+        }
+        match self.runs.error() {
+            Some(error) => Err(io::Error::new(error.source.kind(), error.clone())),
+            None => Ok(()),
+        }
     }
 
     fn event(&mut self, track: u64, kind: EventType, item: Option<Item>) -> TrackEvent {
@@ -140,9 +194,14 @@ impl Items {
             track_event: Some(event),
             ..TracePacket::default()
         };
-        let begin = self.bytes.len();
-        packet.append_to(&mut self.bytes);
-        self.places.push((ns, begin..self.bytes.len()));
+        let mut bytes = Vec::new();
+        packet.append_to(&mut bytes);
+        self.held.push(Packet { ns, bytes });
+        if self.held.len() >= HELD {
+            self.held.sort_by_key(Record::key);
+            self.runs.add(&self.held);
+            self.held.clear();
+        }
     }
 }
 

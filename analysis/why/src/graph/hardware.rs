@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The points of packets: what the hardware does with them.
 
-use gyre_timeline::{Note, What};
-
-use super::{Graph, LINKS, Work};
-use crate::segment::{Kind, Place};
-
-/// Name of the time that the DMA engine takes for packets that stay on their node.
-const COPY: &str = "DMA copy within the node";
+use super::{Graph, Job, Work};
+use crate::lanes::Noted;
 
 /// Points of a stream before its packets arrive.
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,13 +17,9 @@ impl Graph<'_> {
     pub(super) fn packets(&mut self) -> Vec<Begin> {
         let mut begins = vec![Begin::default(); self.messages.packets().len()];
         for (index, lane) in self.lanes.iter().enumerate() {
-            for &(point, event) in &lane.notes {
-                let queues = matches!(
-                    self.recording.events()[event].what,
-                    What::Note(Note::Sent { .. } | Note::Put { .. } | Note::Asked { .. })
-                );
-                if let (true, Some(stream)) = (queues, self.messages.of_event(event)) {
-                    begins[stream].queued = Some((index, lane.points[point]));
+            for &(point, noted) in &lane.notes {
+                if let Noted::Queued(stream) = noted {
+                    begins[stream as usize].queued = Some((index, lane.points[point as usize]));
                 }
             }
         }
@@ -39,22 +30,12 @@ impl Graph<'_> {
             let asked = packets.request.and_then(|request| begins[request].queued);
             let begin = &mut begins[stream];
             let place = match (way.first(), way.last(), begin.queued.or(asked)) {
-                (Some(&first), Some(&last), _) => Place::Nodes {
-                    from: self.recording.links[first].node,
-                    to: self.recording.links[last].to,
-                },
-                (.., Some((lane, _))) => Place::Nodes {
-                    from: self.lanes[lane].node,
-                    to: self.lanes[lane].node,
-                },
+                (Some(&first), Some(&last), _) => {
+                    let links = &self.recording.links;
+                    (links[first].node, links[last].to)
+                }
+                (.., Some((lane, _))) => (self.lanes[lane].node, self.lanes[lane].node),
                 (.., None) => continue,
-            };
-            let hardware = |kind, what, half_reads, writes, links| Work::Hardware {
-                kind,
-                what,
-                half_reads,
-                writes,
-                links,
             };
             let tail = packets
                 .tail_ps
@@ -64,15 +45,13 @@ impl Graph<'_> {
                     let written = ps.saturating_sub(self.recording.register_ps).max(queued_ps);
                     let from = self.point(lane, self.lanes[lane].point_at(written));
                     let tail = self.add(ps, place);
-                    let work = hardware(Kind::Driver, "register write", 0, 0, 0);
-                    self.depend(tail, from, work, Some(stream), None);
+                    self.depend(tail, from, Job::RegisterWrite.work(), Some(stream), None);
                     tail
                 });
             let fetch = packets.fetched_ps.map(|ps| {
                 let fetch = self.add(ps, place);
                 if let Some(tail) = tail {
-                    let work = hardware(Kind::Memory, "fetch", 1, 0, 0);
-                    self.depend(fetch, tail, work, Some(stream), None);
+                    self.depend(fetch, tail, Job::Fetch.work(), Some(stream), None);
                 }
                 fetch
             });
@@ -83,20 +62,19 @@ impl Graph<'_> {
                 continue;
             };
             // Memory is sampled half way: the data of the descriptor is to come, and that of the payload.
-            let fetched_ps = self.points[fetch as usize].ps;
+            let fetched_ps = self.ps(fetch);
             let read_ps = (fetched_ps + self.recording.memory_read_ps * 3 / 2).min(begins_ps);
             let read = self.add(read_ps, place);
-            let work = hardware(Kind::Memory, "descriptor and payload", 3, 0, 0);
-            self.depend(read, fetch, work, Some(stream), None);
+            self.depend(read, fetch, Job::Payload.work(), Some(stream), None);
             let (from, work) = match packets.head_ps {
                 Some(head_ps) => {
                     let head = self.add(head_ps, place);
-                    let work = hardware(Kind::Network, "inject", 0, 0, 0);
-                    self.depend(head, read, work, Some(stream), None);
-                    let links = way.len() as u32;
-                    (head, hardware(Kind::Network, LINKS, 0, 0, links))
+                    self.depend(head, read, Job::Inject.work(), Some(stream), None);
+                    let links = u16::try_from(way.len()).unwrap_or(u16::MAX);
+                    let job = Job::Links;
+                    (head, Work::Hardware { job, links })
                 }
-                None => (read, hardware(Kind::Memory, COPY, 0, 0, 0)),
+                None => (read, Job::Copy.work()),
             };
             for ps in arrivals {
                 let arrival = self.add(ps, place);
@@ -117,14 +95,7 @@ impl Graph<'_> {
             // Within a node a request is on no link.
             let asked = self.arrivals[request].first().copied();
             if let (Some(fetch), Some(asked)) = (fetch, asked.or(begins[request].fetch)) {
-                let work = Work::Hardware {
-                    kind: Kind::Memory,
-                    what: "serve request",
-                    half_reads: 0,
-                    writes: 1,
-                    links: 0,
-                };
-                self.depend(fetch, asked, work, Some(stream), None);
+                self.depend(fetch, asked, Job::Serve.work(), Some(stream), None);
             }
         }
         for (stream, begin) in begins.iter().enumerate() {

@@ -3,20 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gyre_timeline::{Context, Note, What, Why};
+use gyre_timeline::{Context, Why};
 
-use super::{Graph, Work};
-use crate::lanes::Step;
-use crate::segment::{Kind, Place};
+use super::{Graph, Job, Work};
+use crate::lanes::{Noted, Step};
 
 /// From the arrival of a packet to a thread that knows of it.
-const RECEPTION: Work = Work::Hardware {
-    kind: Kind::Memory,
-    what: "memory write and wake-up",
-    half_reads: 0,
-    writes: 1,
-    links: 0,
-};
+const RECEPTION: Work = Job::Reception.work();
 
 /// A note of a thread that cannot come before something else.
 #[derive(Debug, Clone, Copy)]
@@ -71,41 +64,42 @@ impl Graph<'_> {
         let mut taken = vec![0_usize; self.arrivals.len()];
         let mut wanted: Vec<Wanted> = Vec::new();
         for (index, lane) in self.lanes.iter().enumerate() {
-            for (note, &(number, event)) in lane.notes.iter().enumerate() {
-                let What::Note(what) = self.recording.events()[event].what else {
-                    continue;
-                };
-                let stream = self.messages.of_event(event);
-                let arrivals = stream.map(|stream| &self.arrivals[stream]);
-                let from = match (what, arrivals, stream) {
-                    (Note::Posted { at }, ..) => {
-                        let point = self.point(index, number);
+            for (note, &(number, noted)) in lane.notes.iter().enumerate() {
+                let (stream, from) = match noted {
+                    Noted::Posted(at) => {
+                        let point = self.point(index, number as usize);
                         posts.entry(at).or_default().push(point);
-                        None
+                        continue;
                     }
-                    (Note::Started { at }, ..) => {
+                    Noted::Started(at) => {
                         starts.entry(at).or_default().push((index, note));
-                        None
+                        continue;
                     }
-                    (Note::Packet { .. }, Some(arrivals), Some(stream)) => {
+                    Noted::Packet(stream) => {
+                        let stream = stream as usize;
+                        let arrivals = &self.arrivals[stream];
                         taken[stream] += 1;
-                        arrivals.get(taken[stream] - 1).or(arrivals.last())
+                        let own = arrivals.get(taken[stream] - 1);
+                        (stream, own.or(arrivals.last()))
                     }
-                    (Note::Fetched { .. }, Some(arrivals), _) => arrivals.last(),
-                    _ => None,
+                    Noted::Fetched(stream) => {
+                        let stream = stream as usize;
+                        (stream, self.arrivals[stream].last())
+                    }
+                    Noted::Ended | Noted::Queued(_) | Noted::Other => continue,
                 };
                 wanted.extend(from.map(|&from| Wanted {
                     lane: index,
                     note,
                     from,
-                    stream,
+                    stream: Some(stream),
                 }));
             }
         }
         for (at, starts) in starts {
             let mut posts = posts.remove(&at).unwrap_or_default();
             // Posts of several threads are queued in order of time.
-            posts.sort_by_key(|&post| self.points[post as usize].ps);
+            posts.sort_by_key(|&post| self.ps(post));
             wanted.extend(
                 starts
                     .into_iter()
@@ -167,12 +161,13 @@ impl Graph<'_> {
     /// How a thread has come by something.
     fn found(&self, wanted: &Wanted) -> Found {
         let (number, _) = self.lanes[wanted.lane].notes[wanted.note];
+        let number = number as usize;
         let Idle { since, woken } = self.idle(wanted.lane, wanted.note);
         Found {
             number,
             since,
             since_ps: self.lanes[wanted.lane].points[since],
-            from_ps: self.points[wanted.from as usize].ps,
+            from_ps: self.ps(wanted.from),
             woken,
         }
     }
@@ -180,8 +175,9 @@ impl Graph<'_> {
     /// Since when a thread has found nothing to do when it noted something: since it woke up, or since it looked first.
     fn idle(&self, lane: usize, note: usize) -> Idle {
         let lane = &self.lanes[lane];
-        let (number, _) = lane.notes[note];
-        let before = note.checked_sub(1).map_or(0, |before| lane.notes[before].0);
+        let point = |note: usize| lane.notes[note].0 as usize;
+        let number = point(note);
+        let before = note.checked_sub(1).map_or(0, point);
         let mut since = number;
         for point in (before + 1..=number).rev() {
             match lane.steps[point - 1] {
@@ -225,11 +221,10 @@ impl Graph<'_> {
     /// as long as it was.
     fn other_wakeups(&mut self, explained: &BTreeSet<u32>) {
         let mut news: BTreeMap<u32, Vec<(u64, u32)>> = BTreeMap::new();
-        for (index, point) in (0..).zip(&self.points) {
-            if let Place::Nodes { from, to } = point.place {
-                news.entry(from).or_default().push((point.ps, index));
-                news.entry(to).or_default().push((point.ps, index));
-            }
+        let first = self.base.last().copied().unwrap_or(0);
+        for (point, &(from, to)) in (first..).zip(&self.nodes) {
+            news.entry(from).or_default().push((self.ps(point), point));
+            news.entry(to).or_default().push((self.ps(point), point));
         }
         for news in news.values_mut() {
             news.sort_unstable();
@@ -252,16 +247,11 @@ impl Graph<'_> {
                     let before = news.partition_point(|&(ps, _)| ps < to_ps);
                     news[..before].last().filter(|&&(ps, _)| from_ps < ps)
                 });
-                match last {
-                    Some(&(_, from)) => self.depend(to, from, RECEPTION, None, None),
-                    None => self.depend(
-                        to,
-                        to - 1,
-                        Work::Step(self.lanes[lane].steps[step]),
-                        None,
-                        None,
-                    ),
-                }
+                let (from, work) = match last {
+                    Some(&(_, from)) => (from, RECEPTION),
+                    None => (to - 1, Work::Step(self.lanes[lane].steps[step])),
+                };
+                self.depend(to, from, work, None, None);
             }
         }
     }

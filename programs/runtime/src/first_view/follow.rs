@@ -234,7 +234,7 @@ fn of_message(
 fn hops(recording: &Recording, messages: &Messages, index: usize) -> Vec<Hop> {
     let mut seen = BTreeSet::new();
     let mut hops = Vec::new();
-    for (number, event) in recording.events().iter().enumerate() {
+    for (number, event) in recording.events().enumerate() {
         let (What::Hop { channel, .. }, Lane::Link(port)) = (event.what, event.lane) else {
             continue;
         };

@@ -99,6 +99,7 @@ impl Machine {
         self.active = active;
         let dumped = self.dump(start, tracing);
         self.check_failure(broken)?;
+        self.check_events()?;
         dumped
     }
 

@@ -12,7 +12,7 @@ use crate::error::ActorError;
 use crate::hash::Digest;
 use crate::memory::Memory;
 use crate::topology::Topology;
-use gyre_timeline::{Event as Recorded, Lane, Thread, What, Why};
+use gyre_timeline::{Event as Recorded, Lane, Sink, Thread, What, Why};
 
 /// Software's side of a node.
 pub(crate) struct SoftNode {
@@ -71,8 +71,8 @@ pub(crate) struct Shared {
     pub(crate) log: RefCell<Option<Vec<LogEntry>>>,
     /// Whether events are recorded.
     pub(crate) recording: Cell<bool>,
-    /// Events of actors, those of each in its order.
-    pub(crate) events: RefCell<Vec<Recorded>>,
+    /// Takes events of actors, those of each in its order.
+    pub(crate) events: RefCell<Option<Sink>>,
     /// Actors since recording began.
     pub(crate) threads: RefCell<Vec<Thread>>,
 }
@@ -161,7 +161,9 @@ impl Shared {
     pub(super) fn record(&self, actor: &ActorState, span: (u64, u64), what: What) {
         let lane = Lane::Thread(actor.number);
         let event = Recorded::new(actor.node as u32, lane, span, what);
-        self.events.borrow_mut().push(event);
+        if let Some(events) = &mut *self.events.borrow_mut() {
+            events.push(event);
+        }
     }
 
     /// An actor resumes at `ps`: records its wait and the actor that ended it.

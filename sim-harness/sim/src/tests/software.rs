@@ -7,7 +7,9 @@ use std::rc::Rc;
 use super::common::{Failure, bring_up, config};
 use gyre_layout::ErrorReason;
 use gyre_layout::registers::{self, node, wake_group};
-use gyre_sim::{BusError, Cpu, Lock, Machine, MachineConfig, Notify, SimError, Until, WakeReason};
+use gyre_sim::{
+    BusError, Cpu, Lock, Machine, MachineConfig, Notify, Recorder, SimError, Until, WakeReason,
+};
 
 /// Runs one actor on a machine of one node.
 fn run(body: impl FnOnce(Cpu) -> Result<(), Failure> + 'static) -> Result<(), SimError> {
@@ -133,6 +135,57 @@ fn hw1_an_event_of_the_hardware_wakes_software() {
         Ok(())
     })
     .expect("runs");
+}
+
+#[test]
+fn x1_x7_events_are_the_same_in_memory_and_on_disk() {
+    let recorded = |recorder: Recorder, threads| {
+        let mut machine = Machine::new(MachineConfig {
+            recorder: Some(recorder.clone()),
+            threads,
+            ..config(&[2])
+        })
+        .expect("made");
+        for node in 0..2 {
+            machine.spawn(node, "test", |cpu| {
+                for round in 0..50 {
+                    cpu.write_reg(registers::node::SCRATCH, round)?;
+                    assert_eq!(cpu.read_reg(registers::node::SCRATCH)?, round);
+                    cpu.record_operation(round as u32);
+                    cpu.sleep_until(cpu.now_ps() + 100_000);
+                }
+                Ok::<_, Failure>(())
+            });
+        }
+        machine.run(Until::Done).expect("runs");
+        drop(machine);
+        recorder.take().pop().expect("a recording")
+    };
+    let whole = recorded(Recorder::default(), 1);
+    assert!(whole.count() > 200, "{} events", whole.count());
+    let folder = tempfile::tempdir().expect("a folder");
+    for held in [1, 7, 64] {
+        for threads in [1, 2] {
+            let recorder = Recorder::holding(held, folder.path().to_owned());
+            assert_eq!(recorded(recorder, threads), whole, "{held}, {threads}");
+        }
+    }
+    // Lost events end the run.
+    let missing = folder.path().join("missing");
+    let mut machine = Machine::new(MachineConfig {
+        recorder: Some(Recorder::holding(4, missing)),
+        ..config(&[2])
+    })
+    .expect("made");
+    machine.spawn(0, "test", |cpu| {
+        for _ in 0..50 {
+            cpu.read_reg(registers::node::SCRATCH)?;
+        }
+        Ok::<_, Failure>(())
+    });
+    let error = machine.run(Until::Done).expect_err("no such folder");
+    assert!(matches!(error, SimError::Events(_)), "{error}");
+    assert!(error.to_string().contains("missing"), "{error}");
 }
 
 #[test]
