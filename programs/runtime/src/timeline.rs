@@ -28,9 +28,9 @@ enum Format {
     Perfetto,
 }
 
-/// Bytes of memory that the analysis of a run takes for each of its events: the sizes of what it lists for a point of a thread, a
-/// dependency besides its step, a note, and two replays.
-const ANALYSIS_BYTES: u64 = 120;
+/// Bytes of memory that the analysis of a run takes for each of its events: `gyre why` of 10,000 messages, 378,877 events, takes 50 MB
+/// more than the run alone.
+const ANALYSIS_BYTES: u64 = 132;
 
 /// The files that a command writes of a run's events: a timeline, a driver log, both or none.
 #[derive(Debug, Default)]
