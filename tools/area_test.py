@@ -186,6 +186,10 @@ class Table(unittest.TestCase):
     def test_only_arrays_outside_block_ram_are_listed(self):
         self.assertEqual([key for key, _ in area.array_lines(self.units, self.results)], ["part:store"])
 
+    def test_known_arrays_that_are_settled_are_told(self):
+        with mock.patch.dict(area.KNOWN, {"part:store": "", "part.2:good": "", "none:x": ""}, clear=True):
+            self.assertEqual(area.settled(self.units, self.results), ["part.2:good"])
+
     def test_the_document_has_the_table(self):
         text = area.document(self.units, self.results)
         self.assertEqual(set(area.committed(text)), set(self.results))
