@@ -267,7 +267,7 @@ def table(units, results, sums):
 def missing(units, results):
     """A line that says that a sum is not of all units."""
     without = [unit for unit in units if not unit.part_of and "cells" not in results.get(unit.name, ())]
-    return [f"  without {len(without)} units that are not measured"] if without else []
+    return [f"  without {len(without)} of its units, not measured"] if without else []
 
 
 def path_lines(units, results):
@@ -344,10 +344,16 @@ def document(units, results):
 ROW = re.compile(r"^ {0,2}([a-z]\w*(?:\.\w+)?) +(\d+) +([\d,]+) +([\d,]+) +([\d,]+) +([\d,]+) +([\d,]+) +([\d,]+)(?: +(\d+\.\d))?(?: |$)")
 
 
+UNMEASURED = re.compile(r"^ {0,2}([a-z]\w*(?:\.\w+)?) +\d+  (?:not |too large)")
+
+
 def committed(text):
-    """The rows of a table: cells and MHz by unit."""
+    """The rows of a table: cells and MHz by unit; None for a unit without figures."""
     rows = {}
     for line in text.splitlines():
+        match = UNMEASURED.match(line)
+        if match:
+            rows[match[1]] = None
         match = ROW.match(line)
         if match:
             cells = [int(value.replace(",", "")) for value in match.groups()[2:8]]
@@ -377,8 +383,8 @@ def check(units, results):
         result = results[unit.name]
         if "failed" in result:
             holds = False
-        elif unit.name not in rows:
-            print(f"area: {unit.name} is not in docs/area.md; `make area` writes it")
+        elif rows.get(unit.name) is None:
+            print(f"area: {unit.name} has no figures in docs/area.md; `make area` writes them")
             holds = False
         else:
             for line, beyond in moved(unit.name, rows[unit.name], result):
@@ -419,7 +425,9 @@ def choose(chosen, units):
         return [by_name[name] for name in dict.fromkeys(chosen.units)]
     if chosen.check:
         rows = committed(TABLE.read_text(encoding="utf-8"))
-        return [unit for unit in units if unit.name not in rows or rows[unit.name]["lut"] <= CHECKED]
+        small = {name for name, row_of in rows.items() if row_of and row_of["lut"] <= CHECKED}
+        # A unit without a row is a difference, whatever its size.
+        return [unit for unit in units if unit.name in small or unit.name not in rows]
     return units
 
 

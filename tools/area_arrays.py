@@ -4,7 +4,7 @@
 The key is the unit, a colon and the array. An array that is not here fails `make area`, and so does an entry that is block RAM by now.
 """
 
-HEAD = "a head that is pushed is read in the next cycle, and block RAM would answer one later"
+HEAD = "the route of the next packet is read in the cycle in which the one before it leaves"
 QUEUE = "the next flit of a queue is read in the cycle in which it moves"
 FIFO = "the FIFO shows its head without a cycle between"
 
@@ -23,9 +23,9 @@ KNOWN = {
     "loopback:gen_class[1].u_flits.mem": FIFO,
     "loopback:gen_class[2].u_flits.mem": FIFO,
     "loopback:gen_class[3].u_flits.mem": FIFO,
-    "packetizer:header_q": "headers of all FIFOs are read by the arbiter's choice in the same cycle",
-    "tx_path:u_realign.mem": "a flit is cut out of two words of a ring in one cycle",
-    "tx_path.2:u_realign.mem": "a flit is cut out of two words of a ring in one cycle",
-    "flow_store:header_mem": "a packet's header is read in the cycle in which it is released",
+    "packetizer:header_q": "the header of a FIFO is read in the cycle in which the FIFO is chosen",
+    "tx_path:u_realign.mem": "a beat is read and shifted in the same cycle",
+    "tx_path.2:u_realign.mem": "a beat is read and shifted in the same cycle",
+    "flow_store:header_mem": "a packet's header is read in the cycle in which its slot is chosen",
     "flow_store:body_mem": "a packet's flits are read in the cycle in which they move",
 }
