@@ -23,6 +23,7 @@ KNOWN = {
     "loopback:gen_class[1].u_flits.mem": FIFO,
     "loopback:gen_class[2].u_flits.mem": FIFO,
     "loopback:gen_class[3].u_flits.mem": FIFO,
+    "desc_fetch:raw_mem": "the read is registered, but 32 words of 512 bits would fill 15 block RAMs to a twentieth",
     "packetizer:header_q": "the header of a FIFO is read in the cycle in which the FIFO is chosen",
     "tx_path:u_realign.mem": "a beat is read and shifted in the same cycle",
     "tx_path.2:u_realign.mem": "a beat is read and shifted in the same cycle",
