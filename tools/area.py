@@ -19,8 +19,8 @@ the 85k part at speed grade 6 with all its inputs and outputs in flip-flops. LIB
 libraries in DIR instead: area and the longest path before layout. Results are kept in target/area by the digest of the
 unit's netlist, the flow and the tools.
 
-Exit status: 1 if an array above 4 Kbit becomes no block RAM and is not in `tools/area_arrays.py`, if a figure moved with
---check, or if a step failed; 2 for bad usage or a missing tool.
+Exit status: 1 if an array above 4 Kbit becomes no block RAM and is not in `tools/area_arrays.py`, or is there and has become
+block RAM; if a figure moved with --check; if a step failed. 2 for bad usage or a missing tool.
 """
 
 import argparse
@@ -267,7 +267,7 @@ def table(units, results, sums):
 def missing(units, results):
     """A line that says that a sum is not of all units."""
     without = [unit for unit in units if not unit.part_of and "cells" not in results.get(unit.name, ())]
-    return [f"  without {len(without)} units that are not measured"] if without else []
+    return [f"  without {len(without)} of its units, not measured"] if without else []
 
 
 def path_lines(units, results):
@@ -287,7 +287,14 @@ def array_lines(units, results):
         for name, array in sorted((results.get(unit.name) or {}).get("arrays", {}).items()):
             if array["in"] != "block RAM" and not unit.part_of:
                 key = f"{unit.name}:{name}"
-                yield key, f"{key:<44}{len(unit.instances):>3}{array['bits'] / 1024:>8.1f}  {array['in']}"
+                yield key, f"{key:<38}{len(unit.instances):>3}{array['bits'] / 1024:>7.1f}  {array['in']}"
+
+
+def settled(units, results):
+    """Entries of tools/area_arrays.py that are block RAM or gone by now, of the units that were measured."""
+    there = {key for key, _ in array_lines(units, results)}
+    measured = {unit.name for unit in units if "cells" in results.get(unit.name, ())}
+    return [key for key in KNOWN if key.split(":")[0] in measured and key not in there]
 
 
 def document(units, results):
@@ -327,6 +334,9 @@ def document(units, results):
         *[line for _, line in arrays],
         "```",
         "",
+        *dict.fromkeys(f"- {KNOWN[key]}: {', '.join(f'`{name}`' for name, _ in arrays if KNOWN.get(name) == KNOWN[key])}"
+                       for key, _ in arrays if key in KNOWN),
+        "",
     ]
     return "\n".join(text)
 
@@ -334,10 +344,16 @@ def document(units, results):
 ROW = re.compile(r"^ {0,2}([a-z]\w*(?:\.\w+)?) +(\d+) +([\d,]+) +([\d,]+) +([\d,]+) +([\d,]+) +([\d,]+) +([\d,]+)(?: +(\d+\.\d))?(?: |$)")
 
 
+UNMEASURED = re.compile(r"^ {0,2}([a-z]\w*(?:\.\w+)?) +\d+  (?:not |too large)")
+
+
 def committed(text):
-    """The rows of a table: cells and MHz by unit."""
+    """The rows of a table: cells and MHz by unit; None for a unit without figures."""
     rows = {}
     for line in text.splitlines():
+        match = UNMEASURED.match(line)
+        if match:
+            rows[match[1]] = None
         match = ROW.match(line)
         if match:
             cells = [int(value.replace(",", "")) for value in match.groups()[2:8]]
@@ -367,8 +383,8 @@ def check(units, results):
         result = results[unit.name]
         if "failed" in result:
             holds = False
-        elif unit.name not in rows:
-            print(f"area: {unit.name} is not in docs/area.md; `make area` writes it")
+        elif rows.get(unit.name) is None:
+            print(f"area: {unit.name} has no figures in docs/area.md; `make area` writes them")
             holds = False
         else:
             for line, beyond in moved(unit.name, rows[unit.name], result):
@@ -409,7 +425,9 @@ def choose(chosen, units):
         return [by_name[name] for name in dict.fromkeys(chosen.units)]
     if chosen.check:
         rows = committed(TABLE.read_text(encoding="utf-8"))
-        return [unit for unit in units if unit.name not in rows or rows[unit.name]["lut"] <= CHECKED]
+        small = {name for name, row_of in rows.items() if row_of and row_of["lut"] <= CHECKED}
+        # A unit without a row is a difference, whatever its size.
+        return [unit for unit in units if unit.name in small or unit.name not in rows]
     return units
 
 
@@ -486,6 +504,9 @@ def main():
     unknown = [line for key, line in array_lines(wanted, results) if key not in KNOWN]
     if unknown:
         print("area: arrays above 4 Kbit that are no block RAM, and not known in tools/area_arrays.py:", *unknown, sep="\n")
+    stale = settled(wanted, results)
+    if stale:
+        print("area: no longer outside block RAM, to be removed from tools/area_arrays.py:", *stale, sep="\n")
     if chosen.json:
         chosen.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     if chosen.write and (chosen.cached or not failed):
@@ -494,7 +515,7 @@ def main():
     holds = check(wanted, results) if chosen.check else True
     if chosen.check and holds:
         print(f"area: {len(wanted)} units are as in docs/area.md")
-    return 1 if failed or unknown or not holds else 0
+    return 1 if failed or unknown or stale or not holds else 0
 
 
 if __name__ == "__main__":

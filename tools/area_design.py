@@ -101,11 +101,15 @@ class Design:
         self.top = "\\" + top
         if self.top not in self.modules:
             raise ValueError(f"no module {top} in the elaborated design")
+        self.instances = {name: [] for name in self.modules}
+        for name, text in self.modules.items():
+            for match in CELL.finditer(text):
+                if match[1] in self.modules:
+                    self.instances[name].append((match[1], match[2], match[3]))
 
     def cells(self, module):
         """The instances in a module: (module, name, body)."""
-        found = [(match[1], match[2], match[3]) for match in CELL.finditer(self.modules[module])]
-        return [cell for cell in found if cell[0] in self.modules]
+        return self.instances[module]
 
     def ports(self, module):
         """The ports of a module by name: (direction, width)."""

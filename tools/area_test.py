@@ -173,6 +173,23 @@ class Table(unittest.TestCase):
         self.assertEqual((rows["part"]["lut"], rows["part"]["mhz"]), (400_000, None))
         self.assertEqual(rows["gyre_node"]["mhz"], 99.5)
 
+    def test_units_without_figures_are_known(self):
+        self.results["part"] = {"failed": "not measured"}
+        self.results["part.2"] = {"place": {"unplaced": "too large: 99,999 LUT4 in its units"}}
+        lines = area.table(self.units, self.results, True)
+        self.assertIn("  without 1 of its units, not measured", lines)
+        rows = area.committed("\n".join(lines))
+        self.assertEqual((rows["part"], rows["part.2"]), (None, None))
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(area, "TABLE", Path(folder) / "area.md"):
+            area.TABLE.write_text("\n".join(lines), encoding="utf-8")
+            chosen = area.choose(mock.Mock(units=[], check=True), self.units)
+            self.assertEqual([unit.name for unit in chosen], ["gyre_node"])
+            with mock.patch("builtins.print"):
+                self.assertTrue(area.check(chosen, self.results))
+                self.assertFalse(area.check(self.units, self.results))
+                self.results["gyre_node"]["cells"]["lut"] += 20
+                self.assertFalse(area.check(chosen, self.results))
+
     def test_a_change_beyond_tolerance_is_told(self):
         rows = area.committed("\n".join(area.table(self.units, self.results, True)))
         self.assertEqual(list(area.moved("part", rows["part"], self.results["part"])), [])
@@ -185,6 +202,10 @@ class Table(unittest.TestCase):
 
     def test_only_arrays_outside_block_ram_are_listed(self):
         self.assertEqual([key for key, _ in area.array_lines(self.units, self.results)], ["part:store"])
+
+    def test_known_arrays_that_are_settled_are_told(self):
+        with mock.patch.dict(area.KNOWN, {"part:store": "", "part.2:good": "", "none:x": ""}, clear=True):
+            self.assertEqual(area.settled(self.units, self.results), ["part.2:good"])
 
     def test_the_document_has_the_table(self):
         text = area.document(self.units, self.results)
