@@ -8,7 +8,9 @@
 mod axis;
 mod curve;
 mod plot;
+mod swept;
 mod table;
+mod values;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,8 +18,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use gyre::options::{MachineOptions, UsageError, check_output, whole};
 use gyre::outcome::{Outcome, SimFigures, Stopwatch};
@@ -26,6 +27,7 @@ use gyre::waves::CommandLine;
 
 use self::axis::{Axis, Points};
 use self::curve::Curve;
+pub use self::swept::Swept;
 use crate::bench;
 use crate::cmd::run::{self, RunArgs};
 use crate::cmd::workload::{Workload, WorkloadArgs};
@@ -60,27 +62,6 @@ Axes, each by --set KEY=VALUES; without them it is one point:
     KEY=a:b        numbers from a to b, chosen where the curves are steep; of one axis
   KEY is a setting of the subject or of the machine (`gyre bench --help`, `gyre run --help`), or shape, mesh, link_latency, seed, rtl or machine.
 ";
-
-/// A sweep that has run.
-#[derive(Debug, Serialize)]
-pub struct Swept {
-    /// Bench or program.
-    sweep: String,
-    /// Keys of the axes, the one along the curves last.
-    axes: Vec<String>,
-    /// Figures that are shown.
-    show: Vec<String>,
-    /// The curves, in the order of their values.
-    curves: Vec<Curve>,
-    /// Extent and speed of the simulation: cycles of all points.
-    sim: SimFigures,
-    /// The files that were written.
-    #[serde(skip)]
-    files: Vec<String>,
-    /// Whether every point verified itself.
-    #[serde(skip)]
-    passed: bool,
-}
 
 impl Swept {
     /// The result as text for standard output: one JSON object, or a table.
@@ -445,23 +426,4 @@ fn apply(options: &mut MachineOptions, key: &str, value: &str) -> Result<(), Usa
         _ => options.set.push(format!("{key}={value}")),
     }
     Ok(())
-}
-
-/// Scalar figures of a point.
-fn scalars(metrics: &Map<String, Value>) -> Map<String, Value> {
-    let scalar = |value: &Value| !value.is_array() && !value.is_object();
-    metrics
-        .iter()
-        .filter(|(_, value)| scalar(value))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
-}
-
-/// A value as a number of JSON where it is one.
-fn json_value(text: &str) -> Value {
-    match (text.parse::<u64>(), text.parse::<f64>()) {
-        (Ok(whole), _) => json!(whole),
-        (_, Ok(number)) if number.is_finite() => json!(number),
-        _ => json!(text),
-    }
 }

@@ -13,7 +13,7 @@ use gyre_sim::{
 };
 
 use crate::first_view::{Raw, Subject, Written};
-use crate::timeline::folder_beside;
+use crate::spool::folder_beside;
 
 /// A waveform of one of the machines that a command makes.
 #[derive(Debug, Clone)]

@@ -26,7 +26,7 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::SubscriberExt;
 
-use crate::timeline::{as_io, is_whole};
+use crate::spool::{as_io, is_whole};
 
 /// Targets of the lines, by which a filter selects them.
 const TARGETS: [&str; 15] = [

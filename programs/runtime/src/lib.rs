@@ -33,6 +33,7 @@ pub mod program;
 pub mod progress;
 pub mod report;
 pub mod settings;
+mod spool;
 pub mod task;
 pub mod team;
 pub mod thread_team;

@@ -3,14 +3,13 @@
 
 use std::io::{self, BufWriter, IntoInnerError, Write};
 use std::path::{Path, PathBuf};
-use std::{env, fs};
 
 use gyre_driver::Op;
 use gyre_files::Output;
 use gyre_page::{Failure, Page, Run, Wait};
 use gyre_sim::{MachineConfig, Recorder, SimError};
 use gyre_timeline::perfetto::{self, ProgramTrack, Span};
-use gyre_timeline::{Messages, Recording, SpoolError};
+use gyre_timeline::{Messages, Recording};
 use gyre_why::{Analysis, Segment};
 use serde_json::{Map, Value};
 
@@ -19,6 +18,7 @@ use crate::error::{JobError, RunError};
 use crate::machine_file::MachineSpec;
 use crate::memory;
 use crate::options::{MachineOptions, UsageError, check_output, unwritable};
+use crate::spool::{as_io, folder_beside, is_whole};
 use crate::waves::CommandLine;
 
 /// Format of a timeline's file, by its ending.
@@ -281,37 +281,6 @@ fn unanalysed(recording: &Recording, available: Option<u64>) -> Option<String> {
     })
 }
 
-/// The folder of the first output, for what is written before it is. Outputs that are no files, and folders that take no
-/// other file, leave that for temporary ones.
-pub(crate) fn folder_beside(output: Option<&Path>) -> PathBuf {
-    let beside = output.and_then(|path| {
-        let path = match fs::metadata(path) {
-            Ok(found) if !found.is_file() => return None,
-            Ok(_) => path.canonicalize().ok()?,
-            Err(_) => path.to_owned(),
-        };
-        let folder = path.parent().filter(|folder| *folder != Path::new(""));
-        folder.unwrap_or(Path::new(".")).canonicalize().ok()
-    });
-    let takes = |folder: &PathBuf| {
-        use rustix::fs::{Access, access};
-        access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
-    };
-    beside.filter(takes).unwrap_or_else(env::temp_dir)
-}
-
-/// Whether no event is lost.
-pub(crate) fn is_whole(recordings: &[Recording]) -> bool {
-    recordings
-        .iter()
-        .all(|recording| recording.error().is_none())
-}
-
-/// Events that are lost, as an error of the file that is made of them.
-pub(crate) fn as_io(error: &SpoolError) -> io::Error {
-    io::Error::new(error.source.kind(), error.clone())
-}
-
 /// The page of the run.
 fn page(
     told: Told<'_>,
@@ -437,18 +406,5 @@ mod tests {
         assert!(said.starts_with(&expected), "{said}");
         let hardware = events(|flits| What::Load { flits });
         assert_eq!(unanalysed(&hardware, Some(0)), None, "it has none anyway");
-    }
-
-    #[test]
-    fn x5_what_comes_before_an_output_is_beside_it() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let folder = dir.path().canonicalize().expect("a folder");
-        let output = folder.join("x.html");
-        assert_eq!(folder_beside(Some(&output)), folder);
-        fs::write(&output, "earlier").expect("a file");
-        assert_eq!(folder_beside(Some(&output)), folder);
-        for elsewhere in [Some(Path::new("/dev/null")), None] {
-            assert_eq!(folder_beside(elsewhere), env::temp_dir());
-        }
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::axis::Range;
-use super::{json_value, scalars};
+use super::values::{json_value, scalars, text_of};
 
 /// Times the least latency of a curve beyond which it is not looked at: beyond saturation it grows with the measured cycles.
 const CEILING: f64 = 8.0;
@@ -63,7 +63,7 @@ impl Curve {
 
     /// Name of the curve: the values of the other axes.
     pub(super) fn name(&self) -> String {
-        let values: Vec<String> = self.values.values().map(super::table::text_of).collect();
+        let values: Vec<String> = self.values.values().map(text_of).collect();
         values.join(" ")
     }
 

@@ -10,8 +10,8 @@ use gyre::options::unwritable;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use super::Swept;
 use super::curve::{Curve, Point};
+use super::swept::Swept;
 
 /// Colours that people tell apart whatever colours they see (Okabe and Ito).
 const COLOURS: [RGBColor; 7] = [

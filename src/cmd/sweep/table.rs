@@ -9,17 +9,9 @@ use gyre::options::unwritable;
 use gyre::outcome::table;
 use serde_json::Value;
 
-use super::Swept;
 use super::curve::{Curve, Point};
-
-/// A value of a table: fractions with as many digits as people read.
-pub(super) fn text_of(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
-    }
-}
+use super::swept::Swept;
+use super::values::text_of;
 
 /// A figure of a table.
 fn figure(value: Option<&Value>) -> String {
