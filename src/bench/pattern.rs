@@ -89,7 +89,7 @@ impl Destinations {
     pub fn new(choice: &Choice<'_>, shape: &[u16]) -> Result<Self, UsageError> {
         let pattern = choice.pattern;
         check(pattern, shape)?;
-        let nodes: u32 = shape.iter().map(|&size| u32::from(size)).product();
+        let nodes = nodes(shape);
         let bits = nodes.ilog2();
         let mut params = Vec::new();
         let rule = match pattern {
@@ -194,7 +194,7 @@ fn check(pattern: Pattern, shape: &[u16]) -> Result<(), UsageError> {
     if pattern == Pattern::Tornado && shape.iter().all(|&s| s < 3) {
         return refuse("needs a dimension of 3 or more");
     }
-    let nodes: u32 = shape.iter().map(|&size| u32::from(size)).product();
+    let nodes = nodes(shape);
     let by_bits = matches!(pattern, Pattern::BitReverse | Pattern::Shuffle);
     if by_bits && (!nodes.is_power_of_two() || nodes < 4) {
         return refuse("needs a power of two of nodes, 4 or more");
@@ -286,13 +286,18 @@ fn read(file: &Path, nodes: usize) -> Result<Arc<[Vec<f64>]>, UsageError> {
 
 /// A node other than `from`, each with equal probability.
 fn other_node(from: &[u16], shape: &[u16], rng: &mut impl RngExt) -> Vec<u16> {
-    let nodes: u32 = shape.iter().map(|&s| u32::from(s)).product();
+    let nodes = nodes(shape);
     let own = node_number(from, shape);
     let mut number = rng.random_range(0..nodes - 1);
     if number >= own {
         number += 1;
     }
     coordinates(number, shape)
+}
+
+/// Nodes of a shape.
+fn nodes(shape: &[u16]) -> u32 {
+    shape.iter().map(|&size| u32::from(size)).product()
 }
 
 /// Number of the node at `at`; dimension a counts fastest.
@@ -344,7 +349,7 @@ mod tests {
         times: usize,
     ) -> BTreeMap<(u32, u32), usize> {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
-        let nodes: u32 = shape.iter().map(|&s| u32::from(s)).product();
+        let nodes = nodes(shape);
         let mut found = BTreeMap::new();
         for node in 0..nodes {
             let from = coordinates(node, shape);

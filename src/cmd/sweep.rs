@@ -12,13 +12,13 @@ mod swept;
 mod table;
 mod values;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::ProgressBar;
+use rayon::ThreadPool;
 use rayon::prelude::*;
-use serde_json::Value;
 
 use gyre::options::{MachineOptions, UsageError, check_output, whole};
 use gyre::outcome::{Outcome, SimFigures, Stopwatch};
@@ -174,12 +174,16 @@ pub fn run(args: &SweepArgs, command: &CommandLine) -> Result<Swept, CommandErro
         let text = "--plot: expected an axis of numbers, such as --set load=0.1:0.8";
         return Err(UsageError::Combination(text.into()).into());
     }
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(args.machine.threads)
+        .build()
+        .map_err(|error| UsageError::Combination(format!("--threads: {error}")))?;
     let sweep = Sweep {
         subject,
         options,
         axes,
         command,
-        threads: args.machine.threads,
+        pool,
     };
     let clock = Stopwatch::start();
     let given = args.show.as_deref().map(words);
@@ -258,7 +262,8 @@ struct Sweep<'a> {
     /// The axis along the curves last.
     axes: Vec<Axis>,
     command: &'a CommandLine,
-    threads: usize,
+    /// Measures points, several at a time.
+    pool: ThreadPool,
 }
 
 /// A point that is to be measured: its curve, and its values by axis.
@@ -332,10 +337,6 @@ impl Sweep<'_> {
         jobs: &'j [Job],
         bar: &ProgressBar,
     ) -> Result<Vec<(&'j Job, Outcome)>, CommandError> {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads)
-            .build()
-            .map_err(|error| UsageError::Combination(format!("--threads: {error}")))?;
         let one = |job: &'j Job| {
             let measured = progress::hidden(|| {
                 let options = self.options_of(job)?;
@@ -347,7 +348,8 @@ impl Sweep<'_> {
                 Err(error) => Err(self.named(job, &error)),
             }
         };
-        let measured: Result<_, PointError> = pool.install(|| jobs.par_iter().map(one).collect());
+        let measured: Result<_, PointError> =
+            self.pool.install(|| jobs.par_iter().map(one).collect());
         Ok(measured?)
     }
 
@@ -386,22 +388,22 @@ impl Sweep<'_> {
 
 /// Refuses figures that no point has.
 fn check_shown(show: &[String], curves: &[Curve]) -> Result<(), UsageError> {
-    let names: BTreeMap<&str, &Value> = curves
+    let figures = curves
         .iter()
         .flat_map(Curve::points)
-        .flat_map(|point| &point.metrics)
-        .map(|(name, value)| (&**name, value))
-        .collect();
-    let numbers: Vec<&str> = names
-        .iter()
+        .flat_map(|point| &point.metrics);
+    let numbers: BTreeSet<&str> = figures
         .filter(|(_, value)| value.is_number())
-        .map(|(name, _)| *name)
+        .map(|(name, _)| &**name)
         .collect();
-    match show.iter().find(|name| !numbers.contains(&&***name)) {
+    match show.iter().find(|name| !numbers.contains(name.as_str())) {
         Some(wrong) => Err(UsageError::Value {
             option: "--show".into(),
             value: wrong.clone(),
-            expected: format!("figures joined by commas, of {}", numbers.join(", ")),
+            expected: format!(
+                "figures joined by commas, of {}",
+                numbers.into_iter().collect::<Vec<_>>().join(", ")
+            ),
         }),
         None => Ok(()),
     }

@@ -44,14 +44,12 @@ pub(crate) struct Columns {
 impl Columns {
     /// Adds a column of values.
     pub(crate) fn plain(&mut self, name: &'static str, values: impl IntoIterator<Item = u64>) {
-        self.column(name, Coding::Plain, values.into_iter());
+        self.column(name, Coding::Plain, values);
     }
 
     /// Adds a column of values of which neighbours are close.
     pub(crate) fn deltas(&mut self, name: &'static str, values: impl IntoIterator<Item = u64>) {
-        let mut before = 0;
-        let difference = |value| zigzag(value, std::mem::replace(&mut before, value));
-        self.column(name, Coding::Delta, values.into_iter().map(difference));
+        self.column(name, Coding::Delta, values);
     }
 
     /// Adds a column of values whose parts follow each other.
@@ -90,10 +88,16 @@ impl Columns {
         self.plain(name, values.into_iter().map(difference));
     }
 
-    fn column(&mut self, name: &'static str, coding: Coding, numbers: impl Iterator<Item = u64>) {
-        let mut count = 0;
-        for number in numbers {
-            self.bytes.number(number);
+    fn column(
+        &mut self,
+        name: &'static str,
+        coding: Coding,
+        values: impl IntoIterator<Item = u64>,
+    ) {
+        let (mut before, mut count) = (0, 0);
+        for value in values {
+            self.bytes.number(coding.code(value, before));
+            before = value;
             count += 1;
         }
         self.names.push(Column {

@@ -31,6 +31,12 @@ pub struct SpoolError {
     pub source: Arc<io::Error>,
 }
 
+impl From<&SpoolError> for io::Error {
+    fn from(error: &SpoolError) -> Self {
+        Self::new(error.source.kind(), error.clone())
+    }
+}
+
 /// A record that is kept.
 pub(crate) trait Record: Sized {
     /// What records are in the order of.

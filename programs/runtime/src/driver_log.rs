@@ -26,7 +26,7 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::SubscriberExt;
 
-use crate::spool::{as_io, is_whole};
+use crate::spool::is_whole;
 
 /// Targets of the lines, by which a filter selects them.
 const TARGETS: [&str; 15] = [
@@ -130,7 +130,7 @@ impl LogOption {
         }
         // That of a run that lost events is written as far as it goes.
         if let (true, Some(error)) = (whole, recordings.iter().find_map(Recording::error)) {
-            return Err(as_io(error));
+            return Err(error.into());
         }
         file.into_inner()
             .map_err(IntoInnerError::into_error)?

@@ -2,9 +2,9 @@
 //! Where events of a run go that memory should not hold, and what is lost there.
 
 use std::path::{Path, PathBuf};
-use std::{env, fs, io};
+use std::{env, fs};
 
-use gyre_timeline::{Recording, SpoolError};
+use gyre_timeline::Recording;
 
 /// The folder of the first output, for what is written before it is. Outputs that are no files, and folders that take no
 /// other file, leave that for temporary ones.
@@ -30,11 +30,6 @@ pub(crate) fn is_whole(recordings: &[Recording]) -> bool {
     recordings
         .iter()
         .all(|recording| recording.error().is_none())
-}
-
-/// Events that are lost, as an error of the file that is made of them.
-pub(crate) fn as_io(error: &SpoolError) -> io::Error {
-    io::Error::new(error.source.kind(), error.clone())
 }
 
 #[cfg(test)]

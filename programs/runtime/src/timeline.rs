@@ -18,7 +18,7 @@ use crate::error::{JobError, RunError};
 use crate::machine_file::MachineSpec;
 use crate::memory;
 use crate::options::{MachineOptions, UsageError, check_output, unwritable};
-use crate::spool::{as_io, folder_beside, is_whole};
+use crate::spool::{folder_beside, is_whole};
 use crate::waves::CommandLine;
 
 /// Format of a timeline's file, by its ending.
@@ -192,7 +192,7 @@ impl TimelineFile {
         let intact = || {
             let lost = known.iter().find_map(|run| run.recording.error());
             lost.filter(|_| whole)
-                .map_or(Ok(()), |error| Err(as_io(error)))
+                .map_or(Ok(()), |error| Err(error.into()))
         };
         match self.format {
             Format::Page => {

@@ -14,9 +14,6 @@ const CHOSEN: usize = 7;
 /// Values of an axis, at most.
 const MOST: usize = 10_000;
 
-/// Keys that are options of a command, and no settings.
-const OPTIONS: [&str; 6] = ["shape", "mesh", "link_latency", "seed", "rtl", "machine"];
-
 /// A key with its values.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Axis {
@@ -171,6 +168,19 @@ fn text(number: f64) -> String {
     rounded.to_string()
 }
 
+/// Whether a key that is an option of a command, and no setting, is given as an option; none of settings.
+fn option(options: &MachineOptions, key: &str) -> Option<bool> {
+    Some(match key {
+        "shape" => options.shape.is_some(),
+        "mesh" => options.mesh.is_some(),
+        "link_latency" => options.link_latency.is_some(),
+        "seed" => options.seed.is_some(),
+        "rtl" => options.rtl.is_some(),
+        "machine" => options.machine.is_some(),
+        _ => return None,
+    })
+}
+
 /// The axes among the settings of `options`, in their order but for the one along the curves, which comes last: the range,
 /// else the axis of numbers with most values; and the options without them.
 ///
@@ -187,23 +197,15 @@ pub(super) fn split(options: &MachineOptions) -> Result<(Vec<Axis>, MachineOptio
             .split_once('=')
             .ok_or_else(|| UsageError::NoValue(text.clone()))?;
         let key = key.trim();
-        let is_given = match key {
-            "shape" => options.shape.is_some(),
-            "mesh" => options.mesh.is_some(),
-            "link_latency" => options.link_latency.is_some(),
-            "seed" => options.seed.is_some(),
-            "rtl" => options.rtl.is_some(),
-            "machine" => options.machine.is_some(),
-            _ => false,
-        };
-        if is_given || axes.iter().any(|axis| axis.key == key) {
+        let option = option(options, key);
+        if option == Some(true) || axes.iter().any(|axis| axis.key == key) {
             let text = format!("--set {key}: given twice, expected once");
             return Err(UsageError::Combination(text));
         }
         match Axis::parse(key, values)? {
             Some(axis) => axes.push(axis),
             // An option of one value is set like an axis of it.
-            None if OPTIONS.contains(&key) => axes.push(Axis {
+            None if option.is_some() => axes.push(Axis {
                 key: key.into(),
                 points: Points::List(vec![values.trim().into()]),
             }),

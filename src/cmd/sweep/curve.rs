@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Curves: points along one axis, with the values of the others.
 
+use gyre::options::parse_shape;
 use gyre::outcome::Outcome;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -74,11 +75,8 @@ impl Curve {
     /// Adds a point, in its place among numbers and last among others.
     pub(super) fn add(&mut self, value: Option<&str>, outcome: &Outcome) {
         let value = value.map_or(Value::Null, json_value);
-        let nodes: u64 = outcome
-            .shape
-            .split('x')
-            .filter_map(|size| size.parse::<u64>().ok())
-            .product();
+        let shape = parse_shape(&outcome.shape).into_iter().flatten();
+        let nodes: u64 = shape.map(u64::from).product();
         let point = Point {
             metrics: scalars(&outcome.metrics),
             hash: outcome.hash.clone(),

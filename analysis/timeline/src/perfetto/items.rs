@@ -156,10 +156,7 @@ impl Items {
         for packet in Merged::of(&self.runs, &self.held) {
             out.write_all(&packet.bytes)?;
         }
-        match self.runs.error() {
-            Some(error) => Err(io::Error::new(error.source.kind(), error.clone())),
-            None => Ok(()),
-        }
+        self.runs.error().map_or(Ok(()), |error| Err(error.into()))
     }
 
     fn event(&mut self, track: u64, kind: EventType, item: Option<Item>) -> TrackEvent {
