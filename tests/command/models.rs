@@ -126,7 +126,7 @@ fn x8_model_is_built_once_after_a_killed_build_or_damage() {
     assert_eq!(mode & 0o777, 0o700);
     // Remains of other models.
     let key = "0".repeat(24);
-    fs::create_dir(cache.join(format!("node3_quick-{key}.part"))).expect("own folder");
+    fs::create_dir(cache.join(format!("node3_quick-{key}.a1.part"))).expect("own folder");
     for name in ["node3_quick", "node4_quick"] {
         fs::write(cache.join(format!("{name}-{key}.lock")), "").expect("own folder");
     }

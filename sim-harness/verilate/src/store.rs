@@ -243,14 +243,13 @@ impl Store {
             expected: self.expected(item.name)?,
         });
         let started = Instant::now();
-        // What a build that was interrupted has left: the lock says that none is under way.
-        let part = entry.path.with_extension(PART);
-        remove(&part)?;
+        // What a build that was killed has left: the lock says that none is under way. Its compilers may still write there, so
+        // each build has a folder of its own.
+        for left in self.parts_of(&entry.path)? {
+            remove_part(&left)?;
+        }
+        let part = entry.new_part()?;
         let unfinished = Unfinished::folder(&part);
-        DirBuilder::new()
-            .mode(0o700)
-            .create(&part)
-            .map_err(Error::io(&part))?;
         let made = build(&part).and_then(|()| {
             let file = part.join(item.file);
             let private = Permissions::from_mode(0o600);
@@ -263,9 +262,21 @@ impl Store {
             unfinished.finish(|| fs::rename(&part, &entry.path).map_err(Error::io(&entry.path)))
         });
         if made.is_err() {
-            remove(&part)?;
+            remove_part(&part)?;
         }
         made
+    }
+
+    /// Folders of builds of an entry, under way or left behind.
+    fn parts_of(&self, entry: &Path) -> Result<Vec<PathBuf>, Error> {
+        let mut parts = Vec::new();
+        for found in fs::read_dir(&self.dir).map_err(Error::io(&self.dir))? {
+            let path = found.map_err(Error::io(&self.dir))?.path();
+            if Own::of(&path) == Some(Own::Part) && entry_of(&path) == entry {
+                parts.push(path);
+            }
+        }
+        Ok(parts)
     }
 
     /// How long the last build of a model of this name took.
@@ -292,20 +303,23 @@ impl Store {
     fn sweep(&self) -> Result<(), Error> {
         for found in fs::read_dir(&self.dir).map_err(Error::io(&self.dir))? {
             let path = found.map_err(Error::io(&self.dir))?.path();
-            let entry = match Own::of(&path) {
-                Some(Own::Part | Own::Lock) => Entry {
-                    path: path.with_extension(""),
-                },
-                Some(Own::Entry) | None => continue,
+            let entry = Entry {
+                path: entry_of(&path),
             };
-            if entry.path.exists() {
-                continue;
+            match Own::of(&path) {
+                Some(Own::Part) => {}
+                Some(Own::Lock) if !entry.path.exists() => {}
+                _ => continue,
             }
             let file = entry.open_lock()?;
-            // Else a build is under way.
-            if file.try_lock().is_ok() && !entry.path.exists() {
-                remove(&entry.path.with_extension(PART))?;
-                remove(&entry.lock_path())?;
+            // Else a build is under way, or the entry in use.
+            if file.try_lock().is_ok() {
+                for part in self.parts_of(&entry.path)? {
+                    remove_part(&part)?;
+                }
+                if !entry.path.exists() {
+                    remove(&entry.lock_path())?;
+                }
             }
         }
         Ok(())
@@ -373,6 +387,19 @@ struct Entry {
 impl Entry {
     fn lock_path(&self) -> PathBuf {
         self.path.with_extension(LOCK)
+    }
+
+    /// A folder for a build, with a name that no other has.
+    fn new_part(&self) -> Result<PathBuf, Error> {
+        let dir = self.path.parent().unwrap_or(Path::new("."));
+        let mut prefix = self.path.file_name().unwrap_or_default().to_owned();
+        prefix.push(".");
+        let folder = tempfile::Builder::new()
+            .prefix(&prefix)
+            .suffix(&format!(".{PART}"))
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(dir);
+        Ok(folder.map_err(Error::io(dir))?.keep())
     }
 
     fn open_lock(&self) -> Result<File, Error> {
@@ -474,7 +501,7 @@ enum Own {
     Entry,
     /// A file `<name>-<key>.lock`.
     Lock,
-    /// A folder `<name>-<key>.part`.
+    /// A folder `<name>-<key>.<letters>.part`.
     Part,
 }
 
@@ -496,11 +523,26 @@ impl Own {
         match ending {
             _ if !own => None,
             None if kind.is_dir() => Some(Self::Entry),
-            Some(PART) if kind.is_dir() => Some(Self::Part),
+            Some(ending) if kind.is_dir() && is_part(ending) => Some(Self::Part),
             Some(LOCK) if kind.is_file() => Some(Self::Lock),
             _ => None,
         }
     }
+}
+
+/// Whether what follows the first dot of a name is that of a build's folder.
+fn is_part(ending: &str) -> bool {
+    let letters = ending
+        .strip_suffix(PART)
+        .and_then(|start| start.strip_suffix('.'));
+    letters.is_some_and(|letters| letters.chars().all(|c| c.is_ascii_alphanumeric()))
+}
+
+/// The entry that a file of the cache is of.
+fn entry_of(path: &Path) -> PathBuf {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let stem = name.and_then(|name| name.split('.').next());
+    path.with_file_name(stem.unwrap_or_default())
 }
 
 /// Makes sure that a folder is a cache: marks one that is empty, or holds nothing but what a cache makes.
@@ -600,6 +642,15 @@ fn remove(path: &Path) -> Result<(), Error> {
     match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io(path)(error)),
         _ => Ok(()),
+    }
+}
+
+/// Removes the folder of a build that failed or was killed. Compilers that outlive it may write there meanwhile: what they
+/// leave goes later.
+fn remove_part(path: &Path) -> Result<(), Error> {
+    match remove(path) {
+        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
+        removed => removed,
     }
 }
 
@@ -715,13 +766,31 @@ mod tests {
             .expect_err("fails");
         assert_eq!(error.to_string(), "no");
         let entry = place(&store, "node", "a");
-        assert!(!entry.exists() && !entry.with_extension(PART).exists());
+        let parts = || store.parts_of(&entry).expect("own folder");
+        assert!(!entry.exists() && parts().is_empty());
         // A process that was killed.
-        let part = entry.with_extension(PART);
+        let part = entry.with_extension(format!("Ab1.{PART}"));
         fs::create_dir(&part).expect("folder");
         write(&part.join("left"), "over").expect("file");
         let held = put(&store, "node", "a", "whole");
-        assert!(!held.library().with_file_name("left").exists() && !part.exists());
+        assert!(!held.library().with_file_name("left").exists() && parts().is_empty());
+    }
+
+    #[test]
+    fn x8_compilers_of_a_killed_build_write_nothing_into_the_next() {
+        let (_dir, store) = store(ROOMY);
+        let left = Entry {
+            path: place(&store, "node", "a"),
+        };
+        let left = left.new_part().expect("a folder");
+        let held = store.get(&item("node", &key("a")), &quiet, |part| {
+            write(&part.join(LIBRARY), "whole")?;
+            // One that outlived its process ends now.
+            fs::write(left.join(LIBRARY), "half").expect_err("its folder is gone");
+            Ok(())
+        });
+        let text = fs::read_to_string(held.expect("held").library());
+        assert_eq!(text.expect("readable"), "whole");
     }
 
     #[test]
@@ -851,7 +920,8 @@ mod tests {
             text.contains("MB are free") && text.contains(&(1u64 << 44).to_string()),
             "{text}"
         );
-        assert!(!place(&full, "node", "b").with_extension(PART).exists());
+        let parts = full.parts_of(&place(&full, "node", "b"));
+        assert!(parts.expect("own folder").is_empty());
         // What is there can be used.
         full.get(&item("node", &key("a")), &quiet, build)
             .expect("found");
