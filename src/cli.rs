@@ -41,7 +41,7 @@ enum Command {
     GuardJob(exec::GuardArgs),
     /// Explains where the time of a program went
     #[command(after_help = workload::settings_help())]
-    Why(why::WhyArgs),
+    Why(Box<why::WhyArgs>),
     /// Measures the machine
     #[command(after_help = bench::settings_help())]
     Bench(bench::BenchArgs),
@@ -92,9 +92,7 @@ pub fn main() -> ExitCode {
         }),
         Command::Exec(args) => exec::main(&args, &command),
         Command::GuardJob(args) => exec::guard(&args),
-        Command::Why(args) => show(why::run(&args), |reasons| {
-            (reasons.text(args.workload.json), true)
-        }),
+        Command::Why(args) => show(why::run(*args), |reasons| (reasons.text(), true)),
         Command::Bench(args) if args.list => print(&bench::list(), ExitCode::SUCCESS),
         Command::Bench(args) => show(bench::run(&args, &command), |outcome| {
             (outcome.text(args.json), outcome.passed)

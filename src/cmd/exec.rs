@@ -36,7 +36,7 @@ use gyre_remote::{
     Guardian, JobName, Limits, PmiServer, ProcessError, TaskDescription, TaskProcess,
 };
 use gyre_sim::{RunReport, Until};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use self::barrier::Barrier;
 use self::core_pin::CorePin;
@@ -153,10 +153,11 @@ pub fn main(args: &ExecArgs, command: &CommandLine) -> ExitCode {
 }
 
 /// Result of a run of a program.
-struct Ran {
-    machine: RunReport,
+pub(super) struct Ran {
+    /// What the machine did.
+    pub(super) machine: RunReport,
     /// From the start of the tasks to the end of the last, picoseconds.
-    makespan_ps: u64,
+    pub(super) makespan_ps: u64,
     /// Flits sent by each port of each node.
     flits: Vec<Vec<u64>>,
     /// Why the run need not repeat, if so.
@@ -167,6 +168,49 @@ struct Ran {
     requests: u64,
 }
 
+/// The machine of a program and the places of its tasks.
+pub(super) struct Prepared {
+    pub(super) spec: MachineSpec,
+    pub(super) placement: Placement,
+}
+
+impl Prepared {
+    /// As the arguments say.
+    ///
+    /// # Errors
+    /// Wrong options.
+    pub(super) fn new(args: &ExecArgs) -> Result<Self, UsageError> {
+        let options = &args.machine;
+        let settings = Settings::parse(&options.set, &[machine_file::SETTINGS])?;
+        let shape = args.tasks.filter(|_| options.shape.is_none());
+        let mut spec = MachineSpec::new(options, &settings, shape.map(cubic_shape).transpose()?)?;
+        let tasks = args.tasks.unwrap_or(spec.nodes());
+        let placement = Placement::new(tasks, &spec.config.dims, args.map.as_deref())?;
+        let program = std::path::Path::new(&args.program[0]);
+        gyre_files::keep(program)
+            .map_err(|error| UsageError::Combination(format!("{}: {error}", program.display())))?;
+        if let Some(path) = &args.json {
+            check_output("--json", path)?;
+        }
+        let stuck = STUCK_PS / spec.config.cycle_ps;
+        spec.config.watchdog = spec.config.watchdog.max(stuck);
+        Ok(Self { spec, placement })
+    }
+
+    /// Every parameter that the figures depend on.
+    pub(super) fn params(&self, args: &ExecArgs) -> Map<String, Value> {
+        let mut params = self.spec.params();
+        let words = args.program.iter().map(|word| word.to_string_lossy());
+        params.append(&mut object(json!({
+            "program": words.collect::<Vec<_>>(),
+            "tasks": self.placement.node.len(),
+            "tasks_per_node": self.placement.per_node,
+            "map": args.map,
+        })));
+        params
+    }
+}
+
 fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
     let options = &args.machine;
     if options.trace_on_failure.is_some() {
@@ -174,25 +218,14 @@ fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
                     which an error names";
         return Err(UsageError::Combination(text.into()).into());
     }
-    let settings = Settings::parse(&options.set, &[machine_file::SETTINGS])?;
-    let shape = args.tasks.filter(|_| options.shape.is_none());
-    let mut spec = MachineSpec::new(options, &settings, shape.map(cubic_shape).transpose()?)?;
-    let tasks = args.tasks.unwrap_or(spec.nodes());
-    let placement = Placement::new(tasks, &spec.config.dims, args.map.as_deref())?;
-    waves::check(options, &spec)?;
-    waves::check_scopes(options, &spec)?;
-    let program = std::path::Path::new(&args.program[0]);
-    gyre_files::keep(program)
-        .map_err(|error| UsageError::Combination(format!("{}: {error}", program.display())))?;
-    if let Some(path) = &args.json {
-        check_output("--json", path)?;
-    }
-    let stuck = STUCK_PS / spec.config.cycle_ps;
-    spec.config.watchdog = spec.config.watchdog.max(stuck);
-    let timeline = Timeline::create(options, &mut spec.config)?;
+    let mut prepared = Prepared::new(args)?;
+    waves::check(options, &prepared.spec)?;
+    waves::check_scopes(options, &prepared.spec)?;
+    let timeline = Timeline::create(options, &mut prepared.spec.config)?;
+    let spec = prepared.spec.clone();
 
     let clock = Stopwatch::start();
-    let execute = |spec: &MachineSpec| execute(args, spec, &placement);
+    let execute = |spec: &MachineSpec| execute(args, spec, &prepared.placement);
     let observed = waves::observed(&spec, options, None, command, |_| None, execute);
     let name = args.program[0].to_string_lossy();
     let told = Told {
@@ -222,18 +255,6 @@ fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
         "requests": ran.requests,
         "links": link_table(&spec.config, &ran.flits, makespan_cycles),
     }));
-    let mut params = spec.params();
-    let words: Vec<_> = args
-        .program
-        .iter()
-        .map(|word| word.to_string_lossy())
-        .collect();
-    params.append(&mut object(json!({
-        "program": words,
-        "tasks": tasks,
-        "tasks_per_node": placement.per_node,
-        "map": args.map,
-    })));
     let amid: Vec<String> = ran.amid.iter().map(u32::to_string).collect();
     let amid = (!amid.is_empty()).then(|| {
         format!(
@@ -247,7 +268,7 @@ fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
     Ok(Outcome {
         bench: "exec".into(),
         shape: spec.shape(),
-        params,
+        params: prepared.params(args),
         metrics,
         sim,
         hash: format!("{:016x}", ran.machine.hash),
@@ -277,7 +298,14 @@ fn with_command(error: RunError, spec: &MachineSpec, command: &CommandLine) -> R
 }
 
 /// Runs a process for each task, on a machine that is made for them, until all have ended.
-fn execute(args: &ExecArgs, spec: &MachineSpec, placement: &Placement) -> Result<Ran, RunError> {
+///
+/// # Errors
+/// A task that failed, or a machine that stopped.
+pub(super) fn execute(
+    args: &ExecArgs,
+    spec: &MachineSpec,
+    placement: &Placement,
+) -> Result<Ran, RunError> {
     let mut job = Job::on(spec.machine()?, &spec.costs, placement).map_err(RunError::from)?;
     // With more simulator threads than one, they have the other cores.
     let _pin = (spec.config.threads == 1).then(CorePin::claim).flatten();
@@ -435,6 +463,7 @@ impl Process {
         process.collect(print)?;
         let services = Services::of_first(at, job, screen);
         let end = process.serve(&at.platform, &services);
+        at.platform.cpu().record_operation(0);
         services.task_ended(end)
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::pami::compiled;
 use crate::program::{all_to_all, hot_spot, late_receive, ring, slow_rank};
 use crate::timeline::Timeline;
 use crate::{error_of, gyre, json, printed_by, scratch, text};
@@ -304,4 +305,55 @@ fn x5_x7_questions_without_an_answer_are_refused() {
         let error = error_of(&output);
         assert!(words.iter().all(|word| error.contains(word)), "{error}");
     }
+}
+
+/// Result of `gyre why exec` of a C program on two tasks.
+fn of_processes(name: &str, more: &[&str]) -> Value {
+    let file = scratch(&format!("why-{name}.json"));
+    let options = ["-n", "2", "--shape", "2", "--json", text(&file)];
+    let program = compiled(name);
+    let arguments = [
+        &["why", "exec"],
+        &options[..],
+        more,
+        &["--", text(&program)],
+    ]
+    .concat();
+    let output = gyre(&arguments);
+    assert!(output.status.success(), "{name}: {}", error_of(&output));
+    let text = std::fs::read_to_string(&file).expect("written");
+    serde_json::from_str(&text).expect("one JSON object")
+}
+
+#[test]
+fn x2_x6_time_of_processes_is_explained_to_its_last_picosecond() {
+    for name in ["messages", "onesided", "collectives"] {
+        let result = of_processes(name, &[]);
+        check(&result["metrics"]);
+        let messages = result["metrics"]["messages"].as_array().expect("messages");
+        assert!(!messages.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn x2_x6_late_sender_among_processes_is_named_first_and_links_are_proven() {
+    let result = of_processes("late_sender", &["--prove", "--link-latency", "40"]);
+    let metrics = &result["metrics"];
+    check(metrics);
+    let causes = metrics["causes"].as_array().expect("causes");
+    let first = causes[0]["cause"].as_str().expect("words");
+    assert!(first.starts_with("computation of rank 1"), "{first}");
+    assert!(
+        causes[0]["measured_cycles"].is_null(),
+        "a process computes what it will"
+    );
+    let waits = &metrics["per_rank"][0];
+    assert!(number(&waits["late_sender"]) > 0.5, "{waits}");
+    let proven = causes
+        .iter()
+        .find(|cause| !cause["measured_cycles"].is_null());
+    let proven = proven.expect("a cause of the machine");
+    let (predicted, measured) = (&proven["predicted_cycles"], &proven["measured_cycles"]);
+    let off = (number(predicted) - number(measured)).abs();
+    assert!(off <= 0.25 * number(measured).abs().max(100.0), "{proven}");
 }

@@ -281,6 +281,17 @@ latency() {
         says "$dir/first.out" '^4096 +[0-9.]+$'
 }
 
+# explained: where the time of a program with a slow rank goes; the path is as long as the program, and the rank is the first cause.
+explained() {
+    local path makespan
+    compile slow_rank || return
+    timeout -k 5 60 "$gyre" why exec -n 8 --shape 2x2x2 --json "$dir/why.json" -- "$work/slow_rank" >"$dir/why.out" 2>"$dir/why.err" || return
+    says "$dir/why.out" 'Most would be gained, .*: computation of rank 3 halved' || return
+    path=$(grep -oE '"critical_path_ps": [0-9]+' "$dir/why.json" | grep -oE '[0-9]+')
+    makespan=$(grep -oE '"makespan_ps": [0-9]+' "$dir/why.json" | grep -oE '[0-9]+')
+    [ -n "$path" ] && [ "$path" = "$makespan" ]
+}
+
 sum_of_64_tasks() {
     succeeds 120 run -n 64 --shape 4x4x4 -- "$mpi/python3" "$tests/osu.py" allreduce &&
         says "$dir/run.out" '^8 [0-9.]+$'
@@ -335,6 +346,7 @@ alone x6_a_job_that_is_interrupted_leaves_nothing told_to_end INT
 alone x6_a_job_that_is_terminated_leaves_nothing told_to_end TERM
 test_ x6_calls_after_the_end_of_mpi_are_told fails 'MPI_Finalize|finaliz' -- late
 
+test_ x2_x6_slow_rank_of_mpi_is_the_first_cause explained
 test_ x6_osu_latency_repeats latency
 if [ -x "$netpipe" ]; then
     test_ x6_netpipe_measures netpipe

@@ -6,7 +6,7 @@ mod software;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gyre_timeline::{Messages, Recording};
+use gyre_timeline::{Messages, Recording, Why};
 
 use crate::lanes::{self, Lane, Noted, Step};
 use crate::segment::{Kind, Place};
@@ -48,6 +48,8 @@ pub(crate) enum Job {
     Serve,
     /// From the arrival of a packet to a thread that knows of it.
     Reception,
+    /// The collective network, from the last member to a thread that knows the result.
+    Tree,
 }
 
 impl Job {
@@ -62,7 +64,7 @@ impl Job {
     const fn kind(self) -> Kind {
         match self {
             Self::RegisterWrite => Kind::Driver,
-            Self::Inject | Self::Links => Kind::Network,
+            Self::Inject | Self::Links | Self::Tree => Kind::Network,
             Self::Fetch | Self::Payload | Self::Copy | Self::Serve | Self::Reception => {
                 Kind::Memory
             }
@@ -79,6 +81,7 @@ impl Job {
             Self::Copy => "DMA copy within the node",
             Self::Serve => "serve request",
             Self::Reception => "memory write and wake-up",
+            Self::Tree => "collective network",
         }
     }
 
@@ -356,6 +359,10 @@ impl<'a> Graph<'a> {
             Step::Compute => (Kind::Computation, "compute"),
             Step::Register => (Kind::Driver, "register access"),
             Step::CacheLines => (Kind::Memory, "cache lines"),
+            Step::Wait {
+                why: Why::WakeUp,
+                by: None,
+            } => (Kind::Other, "sleep until a time"),
             Step::Wait { why, .. } => (Kind::Other, why.name()),
         }
     }

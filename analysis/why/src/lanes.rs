@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use gyre_timeline::{Context, Event, Lane as EventLane, Messages, Note, Recording, What, Why};
+use gyre_timeline::{
+    CollectiveStep, Context, Event, Lane as EventLane, Messages, Note, Recording, What, Why,
+};
 
 /// Step of a thread from one point of its time to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +50,13 @@ impl Ender {
 
 const _: () = assert!(size_of::<Step>() == 8);
 
+/// A collective, whose members all have the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Collective {
+    geometry: u16,
+    sequence: u32,
+}
+
 /// Something that a thread has noted, as far as others depend on it. Packets are given by their place in
 /// [`Messages::packets`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +73,10 @@ pub(crate) enum Noted {
     Packet(u32),
     /// Data was found to have come.
     Fetched(u32),
+    /// A collective began at this member.
+    Begun(Collective),
+    /// A collective ended at this member.
+    Over(Collective),
     /// Nothing of these.
     Other,
 }
@@ -79,6 +92,21 @@ impl Noted {
             (Note::Started { at }, _) => Self::Started(at),
             (Note::Packet { .. }, Some(packets)) => Self::Packet(packets),
             (Note::Fetched { .. }, Some(packets)) => Self::Fetched(packets),
+            (
+                Note::Collective {
+                    geometry,
+                    sequence,
+                    step,
+                    ..
+                },
+                _,
+            ) => {
+                let collective = Collective { geometry, sequence };
+                match step {
+                    CollectiveStep::Begun => Self::Begun(collective),
+                    CollectiveStep::Ended | CollectiveStep::Failed => Self::Over(collective),
+                }
+            }
             _ => Self::Other,
         }
     }

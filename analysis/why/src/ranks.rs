@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::graph::Graph;
+use crate::graph::{Edge, Graph, Work};
 use crate::lanes::{Lane, Step};
 use crate::path;
 use crate::segment::{Kind, Place};
@@ -50,10 +50,15 @@ pub(crate) fn of(
             let mut times = [0; Kind::ALL.len()];
             let mut add = |kind: Kind, ps: u64| times[kind as usize] += ps;
             add(Kind::Ended, to_ps - end_ps);
-            for (span, state) in states(graph, rank, end_ps) {
+            // What ends a wait, of one that it has slept through in vain what ends the next: found from behind.
+            let mut ender = None;
+            for (span, state) in states(graph, rank, end_ps).into_iter().rev() {
                 match state {
                     State::Busy(kind) => add(kind, span.1 - span.0),
-                    State::Idle => waited(graph, rank, span, &mut add, &mut late),
+                    State::Idle => {
+                        ender = end_of_wait(graph, rank, span.1).or(ender);
+                        waited(graph, (rank, ender), span, &mut add, &mut late);
+                    }
                 }
             }
             RankTime { rank, times }
@@ -113,27 +118,38 @@ fn busy(step: &Step) -> Option<Kind> {
     }
 }
 
-/// Causes of a rank's wait: the path to the end of the wait, back to where the wait began.
+/// The point of a rank at which one of its threads goes on, or has ended; none if the clock alone has woken it.
+fn end_of_wait(graph: &Graph, rank: u32, ps: u64) -> Option<u32> {
+    let own = graph.lanes.iter().enumerate();
+    let mut own = own.filter(|(_, lane)| lane.task == Some(rank));
+    let end = own.find_map(|(index, lane)| {
+        let point = lane.point_at(ps);
+        (lane.points[point] == ps).then(|| graph.point(index, point))
+    })?;
+    let by_clock = |edge: Edge| matches!(edge.work, Work::Step(Step::Wait { .. }));
+    let vain = graph.dependencies(end).all(|(_, edge)| by_clock(edge));
+    (!vain).then_some(end)
+}
+
+/// Causes of a rank's wait: the path to what has ended it, back to where the wait began.
 fn waited(
     graph: &Graph,
-    rank: u32,
+    (rank, end): (u32, Option<u32>),
     span: (u64, u64),
     add: &mut impl FnMut(Kind, u64),
     late: &mut BTreeMap<u32, Late>,
 ) {
-    // One of its threads goes on then, or has ended.
-    let own = graph.lanes.iter().enumerate();
-    let own = own.filter(|(_, lane)| lane.task == Some(rank));
-    let end = own.into_iter().find_map(|(index, lane)| {
-        let point = lane.point_at(span.1);
-        (lane.points[point] == span.1).then(|| graph.point(index, point))
-    });
     let Some(end) = end else {
         return add(Kind::Other, span.1 - span.0);
     };
     let mut message = None;
-    path::back(graph, end, span.0, |piece| {
+    path::back(graph, end, span.0, |mut piece| {
         message = message.or(piece.message);
+        // What comes after the wait is no part of it.
+        piece.to_ps = piece.to_ps.min(span.1);
+        if piece.to_ps <= piece.from_ps {
+            return;
+        }
         let ps = piece.to_ps - piece.from_ps;
         let other = match piece.place {
             Place::Thread(lane) => graph.lanes[lane].task.filter(|&task| task != rank),

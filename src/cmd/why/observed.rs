@@ -1,29 +1,45 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Runs of a program that are recorded.
+//! Runs of programs that are recorded.
 
+use gyre::machine_file::MachineSpec;
 use gyre::timeline::with_operations;
-use gyre_replay::{GoalError, GoalReport};
 use gyre_sim::Recorder;
 use gyre_timeline::{Messages, Recording};
-use indicatif::ProgressBar;
 
-use crate::cmd::workload::Workload;
+/// How far a run came, and its hash.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ended {
+    pub(super) makespan_ps: u64,
+    pub(super) makespan_cycles: u64,
+    /// Simulated cycles.
+    pub(super) cycles: u64,
+    /// State hash.
+    pub(super) hash: u64,
+}
 
 /// A run of a program and its recording.
 pub(super) struct Observed {
-    pub(super) report: GoalReport,
+    pub(super) makespan_ps: u64,
+    pub(super) makespan_cycles: u64,
+    pub(super) cycles: u64,
+    pub(super) hash: u64,
     pub(super) recording: Recording,
     pub(super) messages: Messages,
 }
 
 impl Observed {
-    /// Runs the program.
-    pub(super) fn of(workload: &Workload, bar: &ProgressBar) -> Result<Self, GoalError> {
+    /// Has `run` run the program on a machine like `spec` that is recorded.
+    ///
+    /// # Errors
+    /// Those of `run`.
+    pub(super) fn of<E>(
+        spec: &MachineSpec,
+        run: impl FnOnce(&MachineSpec) -> Result<Ended, E>,
+    ) -> Result<Self, E> {
         let recorder = Recorder::default();
-        let mut spec = workload.goal.spec.attempt(None);
+        let mut spec = spec.attempt(None);
         spec.config.recorder = Some(recorder.clone());
-        let loaded = workload.goal.load(&spec, workload.program.clone(), bar)?;
-        let report = loaded.run()?;
+        let ended = run(&spec)?;
         let (cycle_ps, nodes) = (spec.config.cycle_ps, spec.nodes() as u32);
         // A machine gives its events when it ends.
         let recording = recorder
@@ -33,7 +49,10 @@ impl Observed {
         let recording = with_operations(recording);
         let messages = Messages::of(&recording);
         Ok(Self {
-            report,
+            makespan_ps: ended.makespan_ps,
+            makespan_cycles: ended.makespan_cycles,
+            cycles: ended.cycles,
+            hash: ended.hash,
             recording,
             messages,
         })

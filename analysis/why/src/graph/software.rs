@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gyre_timeline::{Context, Why};
 
 use super::{Graph, Job, Work};
-use crate::lanes::{Noted, Step};
+use crate::lanes::{Collective, Noted, Step};
 
 /// From the arrival of a packet to a thread that knows of it.
 const RECEPTION: Work = Job::Reception.work();
@@ -63,6 +63,8 @@ impl Graph<'_> {
         // By packets: how many have been taken.
         let mut taken = vec![0_usize; self.arrivals.len()];
         let mut wanted: Vec<Wanted> = Vec::new();
+        // By collective: where its members began.
+        let mut begun: BTreeMap<Collective, Vec<u32>> = BTreeMap::new();
         for (index, lane) in self.lanes.iter().enumerate() {
             for (note, &(number, noted)) in lane.notes.iter().enumerate() {
                 let (stream, from) = match noted {
@@ -86,7 +88,12 @@ impl Graph<'_> {
                         let stream = stream as usize;
                         (stream, self.arrivals[stream].last())
                     }
-                    Noted::Ended | Noted::Queued(_) | Noted::Other => continue,
+                    Noted::Begun(collective) => {
+                        let point = self.point(index, number as usize);
+                        begun.entry(collective).or_default().push(point);
+                        continue;
+                    }
+                    Noted::Ended | Noted::Queued(_) | Noted::Over(_) | Noted::Other => continue,
                 };
                 wanted.extend(from.map(|&from| Wanted {
                     lane: index,
@@ -112,11 +119,11 @@ impl Graph<'_> {
                     }),
             );
         }
-        self.taken(&wanted);
+        self.taken(&wanted, &begun);
     }
 
     /// Threads deal with what has arrived, or has been left to them.
-    fn taken(&mut self, wanted: &[Wanted]) {
+    fn taken(&mut self, wanted: &[Wanted], begun: &BTreeMap<Collective, Vec<u32>>) {
         let found: Vec<Found> = wanted.iter().map(|wanted| self.found(wanted)).collect();
         // So long hardware takes from an arrival to a thread that runs.
         let least = wanted
@@ -155,7 +162,35 @@ impl Graph<'_> {
                 None => self.look((since, 0), (point, from), (work, stream), None),
             }
         }
-        self.other_wakeups(&explained);
+        self.other_wakeups(&explained, begun);
+    }
+
+    /// The end of a wait that the collective network has brought about: the last member that had begun the collective which a
+    /// thread ends next.
+    fn last_member(
+        &self,
+        lane: usize,
+        step: usize,
+        begun: &BTreeMap<Collective, Vec<u32>>,
+    ) -> Option<u32> {
+        let lane = &self.lanes[lane];
+        let woken = step + 1;
+        let later = lane
+            .notes
+            .partition_point(|&(number, _)| (number as usize) < woken);
+        let (number, collective) = lane.notes[later..].iter().find_map(|&(number, noted)| {
+            let Noted::Over(collective) = noted else {
+                return None;
+            };
+            Some((number as usize, collective))
+        })?;
+        let waits = |step: &Step| matches!(step, Step::Wait { .. });
+        if lane.steps[woken..number.max(woken)].iter().any(waits) {
+            return None;
+        }
+        let members = begun.get(&collective)?.iter().copied();
+        let before = members.filter(|&point| self.ps(point) < lane.points[woken]);
+        before.max_by_key(|&point| self.ps(point))
     }
 
     /// How a thread has come by something.
@@ -219,7 +254,12 @@ impl Graph<'_> {
 
     /// Wake-ups of which threads note nothing: for what came last to their node, or left it. A wait that nothing has ended is
     /// as long as it was.
-    fn other_wakeups(&mut self, explained: &BTreeSet<u32>) {
+    fn other_wakeups(&mut self, explained: &BTreeSet<u32>, begun: &BTreeMap<Collective, Vec<u32>>) {
+        // So long after its news a wake-up comes at the latest, several bursts of memory before it among them; what comes later
+        // comes from the clock.
+        let recording = self.recording;
+        let longest =
+            4 * (recording.memory_write_ps + recording.memory_read_ps + 4 * recording.register_ps);
         let mut news: BTreeMap<u32, Vec<(u64, u32)>> = BTreeMap::new();
         let first = self.base.last().copied().unwrap_or(0);
         for (point, &(from, to)) in (first..).zip(&self.nodes) {
@@ -238,6 +278,12 @@ impl Graph<'_> {
                 if explained.contains(&to) {
                     continue;
                 }
+                if why == Why::WakeUp
+                    && let Some(from) = self.last_member(lane, step, begun)
+                {
+                    self.depend(to, from, Job::Tree.work(), None, None);
+                    continue;
+                }
                 let from_ps = self.lanes[lane].points[step];
                 let to_ps = self.lanes[lane].points[step + 1];
                 let news = news
@@ -245,7 +291,8 @@ impl Graph<'_> {
                     .filter(|_| why == Why::WakeUp);
                 let last = news.and_then(|news| {
                     let before = news.partition_point(|&(ps, _)| ps < to_ps);
-                    news[..before].last().filter(|&&(ps, _)| from_ps < ps)
+                    let soon = |&&(ps, _): &&(u64, u32)| from_ps < ps && to_ps - ps <= longest;
+                    news[..before].last().filter(soon)
                 });
                 let (from, work) = match last {
                     Some(&(_, from)) => (from, RECEPTION),
