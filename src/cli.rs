@@ -14,7 +14,7 @@ use gyre::waves::CommandLine;
 
 use crate::bench;
 use crate::cmd::check::{self, CheckCommand};
-use crate::cmd::{exec, fuzz, run, sweep, why, workload};
+use crate::cmd::{compare, exec, fuzz, run, sweep, why, workload};
 use crate::error::CommandError;
 
 /// Runs parallel programs on the RTL of a torus machine, cycle by cycle.
@@ -48,6 +48,9 @@ enum Command {
     /// Measures a bench or a program at many points
     #[command(after_help = sweep::HELP)]
     Sweep(sweep::SweepArgs),
+    /// Holds two machines, or two results, against each other
+    #[command(after_help = compare::HELP)]
+    Compare(compare::CompareArgs),
     /// Proves a property of the machine without simulating it
     #[command(subcommand)]
     Check(CheckCommand),
@@ -98,6 +101,9 @@ pub fn main() -> ExitCode {
         }),
         Command::Sweep(args) => show(sweep::run(&args, &command), |swept| {
             (swept.text(args.json), swept.passed())
+        }),
+        Command::Compare(args) => show(compare::run(&args, &command), |compared| {
+            (compared.text(args.json), compared.passed())
         }),
         Command::Check(command) => show(check::run(&command), |checked| {
             let CheckCommand::Deadlock(args) = &command;

@@ -2,11 +2,14 @@
 //! The subcommands, apart from `bench`.
 
 pub mod check;
+pub mod compare;
 pub mod exec;
 pub mod fuzz;
 pub mod link_use;
 mod memory;
 pub mod run;
+mod subject;
 pub mod sweep;
+mod values;
 pub mod why;
 pub mod workload;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // Arbiter by age over a request bit vector: grants the oldest requester, whose birth lies longest before `now_i`, modulo
 // the range of the stamps; round robin among equals. A network that serves the oldest first treats all sources
-// alike, however far away they are. The grant is one-hot and combinational; nothing changes while nothing is granted.
+// alike, however far away they are. Without `ByAge` all are equals. The grant is one-hot and combinational; nothing changes while nothing is granted.
 module age_arbiter #(
     parameter int unsigned N = 4,
-    parameter int unsigned StampW = 6
+    parameter int unsigned StampW = 6,
+    parameter bit          ByAge = 1'b1
 ) (
     input  logic              clk_i,
     input  logic              rst_ni,
@@ -21,7 +22,7 @@ module age_arbiter #(
     oldest = req_i;
     age    = '0;
     most   = '0;
-    if ((req_i & (req_i - 1'b1)) != '0) begin
+    if (ByAge && (req_i & (req_i - 1'b1)) != '0) begin
       oldest = '0;
       // Not unrolled in simulation, since few requests are set most of the time.
       /* verilator unroll_disable */

@@ -7,6 +7,9 @@ module gyre_node
     parameter int unsigned NDim = 3,
     parameter int unsigned FlitBytes = 16,
     parameter int unsigned PortFlits = 8 * max_flits(FlitBytes),               // flits of a link input's buffer
+    parameter int unsigned InjDepth = 136,    // flits of an injection buffer: (path, class)
+    parameter int unsigned Lanes = DynLanes,  // dynamic virtual channels of a class that the router uses
+    parameter bit          ByAge = 1'b1,      // the router serves the oldest packet first, else each in turn
     parameter int unsigned NInj = 32,
     parameter int unsigned NRec = 16,
     parameter int unsigned NSlot = 32,
@@ -100,7 +103,6 @@ module gyre_node
     output logic [15:0]       wake_o,                 // one a wake-up group
     output logic              idle_o                  // with quiet inputs no register will change
 );
-  localparam int unsigned InjDepth = 136;             // flits of an injection buffer: (path, class)
   localparam int unsigned CollDepth = coll_depth(FlitBytes); // flits of a buffer of a class route
 
   localparam int unsigned AccessUnit = 0, CsrUnit = 1, CollUnit = 2, DmaUnit = 3, TxUnit = 4, RxUnit = 5, 
@@ -124,7 +126,9 @@ module gyre_node
   logic [P-1:0][VcW-1:0]        perf_vc;
   error_t                       net_err, dma_err;
 
-  gyre_network #(.NDim(NDim), .FlitBytes(FlitBytes), .PortFlits(PortFlits), .InjDepth(InjDepth)) u_network (
+  gyre_network #(
+      .NDim(NDim), .FlitBytes(FlitBytes), .PortFlits(PortFlits), .InjDepth(InjDepth), .Lanes(Lanes), .ByAge(ByAge)
+  ) u_network (
       .unit_clk_i(unit_clk_i[NUnit-1:NetUnit]), .unit_active_o(unit_active_o[NUnit-1:NetUnit]),
       .rst_ni(core_rst_n), .cfg_i(cfg), .time_i,
       .link_ctl_i, .link_data_i, .link_dbg_i,

@@ -21,6 +21,8 @@ module gyre_network
     parameter int unsigned FlitBytes = 16,
     parameter int unsigned PortFlits = 8 * max_flits(FlitBytes), // flits of a link input's buffer
     parameter int unsigned InjDepth = 136,                       // flits of an injection buffer
+    parameter int unsigned Lanes = DynLanes,                     // dynamic channels of a class that are used
+    parameter bit          ByAge = 1'b1,                         // the oldest packet first, else in turn
     parameter int unsigned InitCycles = 128,                     // of a link's handshake, at least
     localparam int unsigned P = 2 * NDim,
     localparam int unsigned NUnit = network_units(NDim),
@@ -113,7 +115,7 @@ module gyre_network
   end
 
   router_alloc #(
-      .NDim(NDim)
+      .NDim(NDim), .ByAge(ByAge)
   ) u_alloc (
       .clk_i(unit_clk_i[OutUnit+:P]), .rst_ni, .body_i(in_body), .high_i(in_high), .birth_i(in_birth), .inj_body_i(inj_body),
       .inj_high_i(inj_high), .inj_birth_i(inj_birth), .now_i(now_q),
@@ -154,7 +156,7 @@ module gyre_network
     );
 
     router_input #(
-        .NDim(NDim), .PortId(p), .FlitBytes(FlitBytes), .PortFlits(PortFlits)
+        .NDim(NDim), .PortId(p), .FlitBytes(FlitBytes), .PortFlits(PortFlits), .ByAge(ByAge)
     ) u_input (
         .clk_i(unit_clk_i[InUnit+p]), .rst_ni, .cfg_i, .now_i(now_q), .rx_valid_i(rx_valid), .rx_vc_i(rx_vc), .rx_ctl_i(rx_ctl),
         .rx_data_i(rx_data), .link_down_i(down), .fault_o(fault), .drained_o(drained), .head_ok_i(head_ok),
@@ -177,7 +179,7 @@ module gyre_network
     );
 
     router_output #(
-        .NDim(NDim), .PortId(p), .FlitBytes(FlitBytes), .PortFlits(PortFlits)
+        .NDim(NDim), .PortId(p), .FlitBytes(FlitBytes), .PortFlits(PortFlits), .Lanes(Lanes)
     ) u_output (
         .clk_i(unit_clk_i[OutUnit+p]), .rst_ni, .up_i(up), .start_i(start), .credit_i(credit), .credit_vc_i(credit_vc), .credit_fault_o(credit_fault),
         .head_ok_o(head_ok[p]), .whole_ok_o(whole_ok[p]), .body_ok_o(body_ok[p]),

@@ -8,6 +8,7 @@ module router_alloc
   import gyre_pkg::*;
 #(
     parameter int unsigned NDim = 3,
+    parameter bit          ByAge = 1'b1,
     localparam int unsigned P = 2 * NDim
 ) (
     input  logic [P-1:0] clk_i,         // by output
@@ -68,7 +69,8 @@ module router_alloc
 
     age_arbiter #(
         .N     (P),
-        .StampW(BirthW)
+        .StampW(BirthW),
+        .ByAge (ByAge)
     ) u_arbiter (
         .clk_i(clk_i[p]),
         .rst_ni,

@@ -13,6 +13,7 @@ module router_credits
 #(
     parameter int unsigned FlitBytes = 16,
     parameter int unsigned PortFlits = 272,
+    parameter int unsigned Lanes = DynLanes,        // dynamic channels of a class that are used
     localparam int unsigned RoomW = $clog2(PortFlits + 1)
 ) (
     input  logic                        clk_i,
@@ -50,6 +51,9 @@ module router_credits
   if (PortFlits < Least) begin : gen_flits
     $fatal(1, "router_credits: PortFlits %0d: expected at least %0d", PortFlits,
            Least);
+  end
+  if (Lanes == 0 || Lanes > DynLanes) begin : gen_lanes
+    $fatal(1, "router_credits: Lanes %0d: expected 1 to %0d", Lanes, DynLanes);
   end
 
   typedef logic [RoomW-1:0] count_t;
@@ -166,9 +170,9 @@ module router_credits
     if (change) begin
       if (move_i && vc_dynamic(vc_i)) held[vc_i[VcW-2:0]] = !tail_i;
       for (int unsigned c = 0; c < DynClasses; c++) begin
-        lane_free_d[c] = held[c*DynLanes+:DynLanes] != '1;
+        lane_free_d[c] = held[c*DynLanes+:Lanes] != '1;
         least          = '1;
-        for (int unsigned l = 0; l < DynLanes; l++) begin
+        for (int unsigned l = 0; l < Lanes; l++) begin
           if (!held[c*DynLanes+l] && level_q[DetVcs+c*DynLanes+l] < least) begin
             least     = level_q[DetVcs+c*DynLanes+l];
             lane_d[c] = 2'(l);

@@ -20,6 +20,7 @@ module router_input
     parameter int unsigned FlitBytes = 16,
     parameter int unsigned PortFlits = 272,
     parameter int unsigned Patience = 2048,      // cycles, a power of two
+    parameter bit          ByAge = 1'b1,         // the oldest packet first, else in turn
     localparam int unsigned P = 2 * NDim,
     localparam int unsigned FlitW = FlitBytes * 8,
     localparam int unsigned RoomW = $clog2(PortFlits + 1)
@@ -169,7 +170,8 @@ module router_input
 
   age_arbiter #(
       .N     (NumVc),
-      .StampW(BirthW)
+      .StampW(BirthW),
+      .ByAge (ByAge)
   ) u_arbiter (
       .clk_i,
       .rst_ni,

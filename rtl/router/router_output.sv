@@ -12,6 +12,7 @@ module router_output
     parameter int unsigned PortId = 0,
     parameter int unsigned FlitBytes = 16,
     parameter int unsigned PortFlits = 272,
+    parameter int unsigned Lanes = DynLanes,     // dynamic channels of a class that are used
     localparam int unsigned P = 2 * NDim,
     localparam int unsigned FlitW = FlitBytes * 8,
     localparam int unsigned RoomW = $clog2(PortFlits + 1)
@@ -64,7 +65,8 @@ module router_output
 
   router_credits #(
       .FlitBytes(FlitBytes),
-      .PortFlits(PortFlits)
+      .PortFlits(PortFlits),
+      .Lanes    (Lanes)
   ) u_credits (
       .clk_i,
       .rst_ni,

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use gyre::error::RunError;
 use gyre::options::{UsageError, parse_mesh, parse_shape, rtl_tree, shape_text};
-use gyre::outcome::table;
+use gyre::outcome::{Origin, table};
 use gyre::progress;
 
 /// Nodes up to which the routes of all pairs are followed when one shape is asked for.
@@ -79,6 +79,8 @@ enum Method {
 #[derive(Debug, Serialize)]
 pub struct Checked {
     check: &'static str,
+    #[serde(flatten)]
+    origin: Option<Origin>,
     shape: String,
     /// The rule broken on purpose.
     broken: Option<&'static str>,
@@ -107,6 +109,7 @@ impl Checked {
         let broken = Fault::ALL.iter().find(|(_, fault)| rules.breaks(*fault));
         Self {
             check: "deadlock",
+            origin: None,
             shape,
             broken: broken.map(|(name, _)| *name),
             free: true,
@@ -220,6 +223,7 @@ pub fn run(command: &CheckCommand) -> Result<Checked, RunError> {
         Some(shape) => one(shape, args.mesh.as_deref(), &rules)?,
         None => all(&rules)?,
     };
+    checked.origin = Some(Origin::of(args.rtl.as_deref()));
     checked.wall_s = started.elapsed().as_secs_f64();
     Ok(checked)
 }

@@ -12,8 +12,7 @@ use serde::Serialize;
 
 use gyre::error::RunError;
 use gyre::options::{UsageError, parse_shape, rtl_tree, whole};
-use gyre::outcome::Stopwatch;
-use gyre::outcome::table;
+use gyre::outcome::{Origin, Stopwatch, table};
 use gyre::progress;
 
 /// Options of `gyre fuzz`.
@@ -110,6 +109,8 @@ fn lines_run(coverage: &[RtlCoverage]) -> Vec<LinesRun> {
 #[derive(Debug, Serialize)]
 pub struct Fuzzed {
     fuzz: &'static str,
+    #[serde(flatten)]
+    origin: Origin,
     seed: u64,
     cases: u64,
     good: u64,
@@ -202,6 +203,7 @@ pub fn run(args: &FuzzArgs) -> Result<Fuzzed, RunError> {
     let wall_s = started.seconds();
     Ok(Fuzzed {
         fuzz: "campaign",
+        origin: Origin::of(args.rtl.as_deref()),
         seed: args.seed,
         cases: report.cases,
         good: report.good,
@@ -307,6 +309,7 @@ fn repeat(
     let wall_s = started.seconds();
     Ok(Fuzzed {
         fuzz: "case",
+        origin: Origin::of(args.rtl.as_deref()),
         seed: args.seed,
         cases: 1,
         good: u64::from(verdict.findings.is_empty()),

@@ -10,7 +10,6 @@ mod curve;
 mod plot;
 mod swept;
 mod table;
-mod values;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,8 +18,9 @@ use clap::Args;
 use indicatif::ProgressBar;
 use rayon::ThreadPool;
 use rayon::prelude::*;
+use serde_json::{Map, Value};
 
-use gyre::options::{MachineOptions, UsageError, check_output, whole};
+use gyre::options::{MachineOptions, UsageError, check_output};
 use gyre::outcome::{Outcome, SimFigures, Stopwatch};
 use gyre::progress;
 use gyre::waves::CommandLine;
@@ -28,9 +28,7 @@ use gyre::waves::CommandLine;
 use self::axis::{Axis, Points};
 use self::curve::Curve;
 pub use self::swept::Swept;
-use crate::bench;
-use crate::cmd::run::{self, RunArgs};
-use crate::cmd::workload::{Workload, WorkloadArgs};
+use crate::cmd::subject::{Subject, apply};
 use crate::error::{CommandError, PointError};
 
 /// Arguments of `gyre sweep`.
@@ -44,8 +42,8 @@ pub struct SweepArgs {
     /// Writes every figure of every point, a line each
     #[arg(long, value_name = "FILE.csv")]
     csv: Option<PathBuf>,
-    /// Draws the curves, a panel for each figure that is shown
-    #[arg(long, value_name = "FILE.svg")]
+    /// Draws the curves, a panel for each figure that is shown: .svg or .png
+    #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     #[command(flatten)]
     machine: MachineOptions,
@@ -81,64 +79,6 @@ impl Swept {
     }
 }
 
-/// What is swept.
-#[derive(Debug)]
-enum Subject<'a> {
-    Bench(&'a str),
-    Program(&'a str),
-}
-
-impl Subject<'_> {
-    fn name(&self) -> &str {
-        match self {
-            Self::Bench(name) | Self::Program(name) => name,
-        }
-    }
-
-    /// Refuses options that make no point, before anything is simulated.
-    fn check(&self, options: &MachineOptions) -> Result<(), CommandError> {
-        match self {
-            Self::Bench(name) => bench::check(name, options).map_err(CommandError::from),
-            Self::Program(name) => Workload::prepare(&program(name, options)).map(drop),
-        }
-    }
-
-    fn measure(
-        &self,
-        options: &MachineOptions,
-        command: &CommandLine,
-    ) -> Result<Outcome, CommandError> {
-        match self {
-            Self::Bench(name) => Ok(bench::measure(name, options)?),
-            Self::Program(name) => {
-                let workload = program(name, options);
-                run::run(&RunArgs { workload }, command)
-            }
-        }
-    }
-
-    /// Figures that are shown unless told otherwise.
-    fn shown(&self) -> Vec<String> {
-        let names: &[&str] = match self {
-            Self::Bench("traffic") => {
-                &["accepted_load", "latency_mean_cycles", "latency_p99_cycles"]
-            }
-            Self::Bench(_) => &[],
-            Self::Program(_) => &["makespan_ns"],
-        };
-        names.iter().map(|&name| name.into()).collect()
-    }
-}
-
-fn program(name: &str, options: &MachineOptions) -> WorkloadArgs {
-    WorkloadArgs {
-        workload: name.into(),
-        map: None,
-        machine: options.clone(),
-        json: false,
-    }
-}
-
 /// Points that are measured at a time, at most.
 const MAX_THREADS: usize = 256;
 
@@ -150,11 +90,8 @@ const SHOWN: usize = 3;
 /// # Errors
 /// Wrong options; a point that did not run to its end, by its values.
 pub fn run(args: &SweepArgs, command: &CommandLine) -> Result<Swept, CommandError> {
-    let subject = match bench::exists(&args.subject) {
-        true => Subject::Bench(&args.subject),
-        false => Subject::Program(&args.subject),
-    };
-    refuse_observers(&args.machine)?;
+    let subject = Subject::named(&args.subject);
+    args.machine.refuse_observers("a sweep makes many")?;
     for (option, file) in [("--csv", &args.csv), ("--plot", &args.plot)] {
         if let Some(file) = file {
             check_ending(option, file)?;
@@ -187,7 +124,11 @@ pub fn run(args: &SweepArgs, command: &CommandLine) -> Result<Swept, CommandErro
     };
     let clock = Stopwatch::start();
     let given = args.show.as_deref().map(words);
-    let (curves, show) = sweep.run(given)?;
+    let Found {
+        curves,
+        show,
+        params,
+    } = sweep.run(given)?;
     let points = || curves.iter().flat_map(Curve::points);
     let cycles = points().map(|point| point.cycles).sum();
     // A cycle of each point is one of all its nodes.
@@ -197,6 +138,8 @@ pub fn run(args: &SweepArgs, command: &CommandLine) -> Result<Swept, CommandErro
     let passed = points().all(|point| point.passed);
     let mut swept = Swept {
         sweep: sweep.subject.name().into(),
+        version: env!("CARGO_PKG_VERSION"),
+        params,
         axes: sweep.axes.iter().map(|axis| axis.key.clone()).collect(),
         show,
         passed,
@@ -220,37 +163,21 @@ fn words(text: &str) -> Vec<String> {
     text.split(',').map(|word| word.trim().into()).collect()
 }
 
-/// Refuses options that look into one machine.
-fn refuse_observers(options: &MachineOptions) -> Result<(), UsageError> {
-    let given = [
-        ("--trace", options.trace.is_some()),
-        ("--trace-on-failure", options.trace_on_failure.is_some()),
-        ("--timeline", options.timeline.is_some()),
-        ("--log", options.log.is_some()),
-    ];
-    match given.into_iter().find(|&(_, given)| given) {
-        Some((option, _)) => Err(UsageError::Combination(format!(
-            "{option}: shows one machine, and a sweep makes many: expected at a point of it, with `gyre bench` or `gyre run`"
-        ))),
-        None => Ok(()),
-    }
-}
-
 /// Refuses a file whose ending promises another format.
 fn check_ending(option: &str, file: &Path) -> Result<(), UsageError> {
-    let wanted = match option {
-        "--csv" => "csv",
-        _ => "svg",
+    let wanted: &[&str] = match option {
+        "--csv" => &["csv"],
+        _ => &["svg", "png"],
     };
     let ending = file.extension().and_then(|ending| ending.to_str());
     // A device has no ending.
-    if ending == Some(wanted) || file.starts_with("/dev") {
+    if ending.is_some_and(|ending| wanted.contains(&ending)) || file.starts_with("/dev") {
         return Ok(());
     }
     Err(UsageError::Value {
         option: option.into(),
         value: file.display().to_string(),
-        expected: format!("a file name ending in .{wanted}"),
+        expected: format!("a file name ending in .{}", wanted.join(" or .")),
     })
 }
 
@@ -266,6 +193,15 @@ struct Sweep<'a> {
     pool: ThreadPool,
 }
 
+/// What a sweep has measured.
+struct Found {
+    curves: Vec<Curve>,
+    /// Figures to show.
+    show: Vec<String>,
+    /// Parameters of the first point.
+    params: Map<String, Value>,
+}
+
 /// A point that is to be measured: its curve, and its values by axis.
 struct Job {
     curve: usize,
@@ -275,7 +211,7 @@ struct Job {
 impl Sweep<'_> {
     /// Measures all points; those that an axis chooses come in rounds. Figures to show are `given`, or follow from the
     /// first point.
-    fn run(&self, given: Option<Vec<String>>) -> Result<(Vec<Curve>, Vec<String>), CommandError> {
+    fn run(&self, given: Option<Vec<String>>) -> Result<Found, CommandError> {
         let along = self.axes.last();
         let others = &self.axes[..self.axes.len().saturating_sub(1)];
         let variants = axis::combinations(others);
@@ -306,9 +242,11 @@ impl Sweep<'_> {
         bar.tick();
         let is_given = given.is_some();
         let mut show = given;
+        let mut params = None;
         for round in 0..=rounds {
             for (job, outcome) in self.measure(&jobs, &bar)? {
                 show = show.or_else(|| Some(self.shown(&outcome)));
+                params.get_or_insert_with(|| outcome.params.clone());
                 let value = along.and(job.values.last());
                 curves[job.curve].add(value.map(String::as_str), &outcome);
             }
@@ -328,7 +266,11 @@ impl Sweep<'_> {
             }
         }
         bar.finish_and_clear();
-        Ok((curves, show.unwrap_or_default()))
+        Ok(Found {
+            curves,
+            show: show.unwrap_or_default(),
+            params: params.unwrap_or_default(),
+        })
     }
 
     /// Measures points, several at a time; results are in the order of `jobs`.
@@ -407,25 +349,4 @@ fn check_shown(show: &[String], curves: &[Curve]) -> Result<(), UsageError> {
         }),
         None => Ok(()),
     }
-}
-
-/// Sets what an axis is about.
-fn apply(options: &mut MachineOptions, key: &str, value: &str) -> Result<(), UsageError> {
-    let number = || {
-        whole::<u64>(value).map_err(|expected| UsageError::Value {
-            option: format!("--set {key}"),
-            value: value.into(),
-            expected: expected.trim_start_matches("expected ").into(),
-        })
-    };
-    match key {
-        "shape" => options.shape = Some(value.into()),
-        "mesh" => options.mesh = Some(value.into()),
-        "link_latency" => options.link_latency = Some(number()?),
-        "seed" => options.seed = Some(number()?),
-        "rtl" => options.rtl = Some(value.into()),
-        "machine" => options.machine = Some(value.into()),
-        _ => options.set.push(format!("{key}={value}")),
-    }
-    Ok(())
 }

@@ -4,6 +4,7 @@
 mod affinity;
 mod bench;
 mod check;
+mod compare;
 mod examples;
 mod exec;
 mod failure;

@@ -262,6 +262,21 @@ fn x5_machine_files_are_refused_with_line_and_field() {
             "[processor]\nmodule_cycles = 500\n",
             &["processor.processor_cycles = 164", "500 to 1000000"],
         ),
+        (
+            "node.toml",
+            "[machine]\ndims = [2, 2]\n[node]\nlanes = 9\n",
+            &["4: node.lanes = 9: expected 1 to 4"],
+        ),
+        (
+            "node-memory.toml",
+            "[machine]\ndims = [2, 2]\n[node]\nmemory_ports = 1\n",
+            &["4: node.memory_ports = 1: expected 2 or 4, to feed 6 links"],
+        ),
+        (
+            "node-field.toml",
+            "[node]\nlane = 2\n",
+            &["unknown field `lane`", "lanes"],
+        ),
         ("open.toml", "[machine\n", &["line 1"]),
         (
             "type.toml",

@@ -216,3 +216,21 @@ fn x1_programs_and_collectives_repeat_with_any_number_of_threads() {
         assert_eq!(result("5"), expected, "{arguments:?}");
     }
 }
+
+#[test]
+#[ignore = "deep: a model of its own"]
+fn x7_hw3_node_of_the_least_buffers_and_lanes_loses_no_message() {
+    let node = [
+        "node.port_flits=116",
+        "node.inject_flits=34",
+        "node.lanes=1",
+        "node.arbiter=round_robin",
+        "node.memory_ports=4",
+    ];
+    let set = node.iter().flat_map(|value| ["--set", value]);
+    let arguments: Vec<&str> = ["run", "lulesh"].into_iter().chain(set).collect();
+    let result = json(&arguments);
+    assert_complete(&result, LULESH_MESSAGES, LULESH_BYTES);
+    assert_ne!(result["hash"], once(&["run", "lulesh"])["hash"]);
+    assert_eq!(result["params"]["node"]["lanes"], 1);
+}

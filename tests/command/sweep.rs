@@ -86,7 +86,7 @@ fn x7_range_has_most_points_where_latency_rises() {
     let mut lines = table.lines();
     let header = lines.next().expect("a header");
     assert!(
-        header.starts_with("load,accepted_load,") && header.ends_with(",hash"),
+        header.starts_with("load,accepted_load,") && header.ends_with(",hash,rtl_digest,version"),
         "{header}"
     );
     assert_eq!(lines.count(), 16);
@@ -160,8 +160,8 @@ fn x5_sweeps_that_cannot_be_are_refused_before_they_begin() {
             "expected one range that chooses its values",
         ),
         (
-            "--set load=0.1,0.2 --plot x.png",
-            "--plot: expected a file name ending in .svg, found `x.png`",
+            "--set load=0.1,0.2 --plot x.jpg",
+            "--plot: expected a file name ending in .svg or .png, found `x.jpg`",
         ),
         (
             "--set pattern=uniform,tornado --plot x.svg",
@@ -186,4 +186,42 @@ fn x5_sweeps_that_cannot_be_are_refused_before_they_begin() {
         assert_eq!(output.status.code(), Some(2), "{error}");
         assert!(error.contains(words), "{error}");
     }
+}
+
+#[test]
+fn x7_micro_architectures_are_machines_of_their_own() {
+    let axis = ["--set", "node.arbiter=age,round_robin", "--set", "load=1.2"];
+    let result = sweep(&axis);
+    let points = points(&curves(&result)[0]);
+    let own = sweep(&["--set", "load=1.2"]);
+    let own = &self::points(&curves(&own)[0])[0];
+    assert_eq!(points[0]["hash"], own["hash"], "age is what the RTL has");
+    assert_ne!(points[1]["hash"], own["hash"]);
+    assert_eq!(points[0]["rtl_digest"], points[1]["rtl_digest"]);
+    assert_eq!(result["params"]["node"]["arbiter"], "age");
+}
+
+#[test]
+fn x7_picture_is_a_png_where_its_name_says_so() {
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let file = dir.path().join("curves.png");
+    sweep(&[
+        "--set",
+        "load=0.1,0.3",
+        "--plot",
+        file.to_str().expect("text"),
+    ]);
+    let bytes = fs::read(&file).expect("written");
+    let decoder = png::Decoder::new(std::io::Cursor::new(&bytes));
+    let mut reader = decoder.read_info().expect("a picture");
+    let mut pixels = vec![0; reader.output_buffer_size().expect("small")];
+    let info = reader.next_frame(&mut pixels).expect("a picture");
+    assert_eq!((info.width, info.height), (800, 3 * 340));
+    // Its curves, and letters.
+    let blue = pixels.chunks(3).filter(|pixel| *pixel == [0, 114, 178]);
+    assert!(blue.count() > 300);
+    let dark = pixels
+        .chunks(3)
+        .filter(|pixel| pixel.iter().all(|&part| part < 80));
+    assert!(dark.count() > 2000);
 }

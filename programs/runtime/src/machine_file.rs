@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The machine that a command runs on: the reference machine, a machine file, and options over it.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use gyre_affinity::Processor;
 use gyre_driver::{CostTable, Op};
 use gyre_layout::MAX_DIM;
 use gyre_sim::{
-    ConfigError, Machine, MachineConfig, Optimisation, RouterMachine, SimError, Traffic,
+    Arbiter, ConfigError, Machine, MachineConfig, NodeConfig, Optimisation, RouterMachine,
+    SimError, Traffic,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -18,7 +20,7 @@ use crate::options::{
     self, CONFIGURATION_BYTES, MachineOptions, UsageError, parse_mesh, parse_shape, rtl_tree,
     shape_text,
 };
-use crate::outcome::object;
+use crate::outcome::{Origin, object};
 use crate::settings::{Default as Unless, Setting, Settings, Table, Values};
 
 const READ_LATENCY: Setting<u64> = Setting::number(
@@ -47,6 +49,66 @@ const REORDER: Setting<bool> = Setting::flag(
     false,
     "bursts of different AXI ids may overtake each other",
 );
+/// A number of the nodes' micro-architecture.
+const fn of_node(
+    key: &'static str,
+    unit: &'static str,
+    own: &'static str,
+    values: Values<u64>,
+    about: &'static str,
+) -> Setting<u64> {
+    Setting {
+        key,
+        about,
+        unit,
+        default: Unless::Words(own),
+        values,
+    }
+}
+
+const PORT_FLITS: Setting<u64> = of_node(
+    "node.port_flits",
+    "flits",
+    "272, as the RTL has it",
+    between(&NodeConfig::PORT_FLITS),
+    "buffer of a link input, shared by its virtual channels",
+);
+const INJECT_FLITS: Setting<u64> = of_node(
+    "node.inject_flits",
+    "flits",
+    "136, as the RTL has it",
+    between(&NodeConfig::INJECT_FLITS),
+    "injection buffer of a link and class",
+);
+const LANES: Setting<u64> = of_node(
+    "node.lanes",
+    "",
+    "4, as the RTL has it",
+    between(&NodeConfig::LANES),
+    "dynamic virtual channels of a class",
+);
+const MEMORY_PORTS: Setting<u64> = of_node(
+    "node.memory_ports",
+    "",
+    "2 in up to 3 dimensions, else 4",
+    Values::Such(
+        |ports| NodeConfig::MEMORY_PORTS.contains(&ports),
+        "1, 2 or 4, which feed 2, 4 or 8 links at least",
+    ),
+    "AXI masters of the DMA engine",
+);
+const ARBITER: Setting<Arbiter> = Setting {
+    key: "node.arbiter",
+    about: "which packet the router serves first, within a class",
+    unit: "",
+    default: Unless::Words("age, as the RTL has it"),
+    values: Values::Such(|_| true, Arbiter::NAMES),
+};
+
+const fn between(range: &RangeInclusive<u64>) -> Values<u64> {
+    Values::Between(*range.start(), *range.end())
+}
+
 const SKIP_IDLE: Setting<bool> = Setting::flag(
     "skip_idle",
     true,
@@ -69,6 +131,11 @@ pub const SETTINGS: &Table = &[
     &WRITE_LATENCY,
     &JITTER,
     &REORDER,
+    &PORT_FLITS,
+    &INJECT_FLITS,
+    &LANES,
+    &ARBITER,
+    &MEMORY_PORTS,
     &SKIP_IDLE,
     &WINDOW,
 ];
@@ -81,6 +148,7 @@ const MANY_NODES: usize = 256;
 #[serde(default, deny_unknown_fields)]
 struct MachineFile {
     machine: MachineConfig,
+    node: NodeConfig,
     processor: Processor,
     costs: Option<CostTable>,
 }
@@ -114,7 +182,10 @@ impl MachineSpec {
             Some(path) => read(path)?,
             None => (MachineFile::default(), false),
         };
-        let mut config = file.machine;
+        let mut config = MachineConfig {
+            node: file.node,
+            ..file.machine
+        };
         match (&options.shape, shape) {
             (Some(text), _) => config.dims = parse_shape(text)?,
             (None, Some(shape)) if !has_shape => config.dims = shape,
@@ -134,6 +205,13 @@ impl MachineSpec {
         memory.reorder = settings.given(&REORDER).unwrap_or(memory.reorder);
         memory.seed = options.seed.unwrap_or(memory.seed);
         let seed = memory.seed;
+        let node = &mut config.node;
+        let given = |setting, field: &mut Option<u64>| *field = settings.given(setting).or(*field);
+        given(&PORT_FLITS, &mut node.port_flits);
+        given(&INJECT_FLITS, &mut node.inject_flits);
+        given(&LANES, &mut node.lanes);
+        given(&MEMORY_PORTS, &mut node.memory_ports);
+        node.arbiter = settings.given(&ARBITER).or(node.arbiter);
         config.skip_idle = settings.given(&SKIP_IDLE).unwrap_or(config.skip_idle);
         config.window = settings.given(&WINDOW).or(config.window);
         config.threads = options.threads;
@@ -177,6 +255,7 @@ impl MachineSpec {
     pub fn params(&self) -> Map<String, Value> {
         let config = &self.config;
         let cost = |op: Op| (op.key().to_owned(), self.costs.instructions(op).into());
+        let origin = Origin::of(config.rtl.as_deref());
         let costs: Map<String, Value> = Op::ALL.into_iter().map(cost).collect();
         object(json!({
             "clock_mhz": 1_000_000 / config.cycle_ps,
@@ -194,7 +273,10 @@ impl MachineSpec {
             "register_latency": config.reg_latency,
             "wake_latency": config.wake_latency,
             "seed": self.seed,
+            "node": config.node,
             "rtl": config.rtl,
+            "rtl_digest": origin.rtl_digest,
+            "version": origin.version,
             "costs": costs,
         }))
     }
@@ -240,13 +322,14 @@ fn refusal(error: ConfigError, options: &MachineOptions, settings: &Settings) ->
         "mesh" if options.mesh.is_some() => "--mesh",
         "link_latency" if options.link_latency.is_some() => "--link-latency",
         "window" if settings.given(&WINDOW).is_some() => "--set window",
+        "node.memory_ports" if settings.given(&MEMORY_PORTS).is_some() => "--set node.memory_ports",
         "threads" => "--threads",
         field if field.starts_with("dims") => "--shape",
         _ => {
             return match &options.machine {
                 Some(path) => UsageError::MachineFile {
                     path: path.display().to_string(),
-                    reason: format!("machine.{error}"),
+                    reason: in_its_table(&error),
                 },
                 None => UsageError::Combination(error.to_string()),
             };
@@ -256,6 +339,14 @@ fn refusal(error: ConfigError, options: &MachineOptions, settings: &Settings) ->
         option: option.into(),
         value: error.value,
         expected: error.expected,
+    }
+}
+
+/// The error of a machine, with the table of the file that the field is in.
+fn in_its_table(error: &ConfigError) -> String {
+    match error.field.starts_with("node.") {
+        true => error.to_string(),
+        false => format!("machine.{error}"),
     }
 }
 
@@ -275,24 +366,32 @@ fn read(path: &Path) -> Result<(MachineFile, bool), UsageError> {
             .get("machine")
             .is_some_and(|m| m.get("dims").is_some())
     });
-    let mut checked = file.machine.clone();
+    let mut checked = MachineConfig {
+        node: file.node.clone(),
+        ..file.machine.clone()
+    };
     if !has_shape {
-        // The shape comes from elsewhere and is checked there: as many dimensions as there can be.
+        // The shape comes from elsewhere and is checked there: as many dimensions as there can be, and memory for them.
         checked.dims = vec![1; MAX_DIM];
+        checked.node.memory_ports = None;
     }
-    let refused = |text: &str, table: &str, field: &str, error: &dyn std::fmt::Display| {
-        let line = line_of(text, table, field).map_or(String::new(), |line| format!("{line}: "));
+    let refused = |table: &str, field: &str, reason: String| {
+        let line = line_of(&text, table, field).map_or(String::new(), |line| format!("{line}: "));
         UsageError::MachineFile {
             path: path.display().to_string(),
-            reason: format!("{line}{table}.{error}"),
+            reason: format!("{line}{reason}"),
         }
     };
-    checked
-        .validate()
-        .map_err(|error| refused(&text, "machine", &error.field, &error))?;
+    checked.validate().map_err(|error| {
+        let (table, field) = match error.field.strip_prefix("node.") {
+            Some(field) => ("node", field),
+            None => ("machine", &*error.field),
+        };
+        refused(table, field, in_its_table(&error))
+    })?;
     file.processor
         .validate()
-        .map_err(|error| refused(&text, "processor", error.field, &error))?;
+        .map_err(|error| refused("processor", error.field, format!("processor.{error}")))?;
     Ok((file, has_shape))
 }
 

@@ -135,6 +135,27 @@ pub struct MachineOptions {
     pub set: Vec<String>,
 }
 
+impl MachineOptions {
+    /// Refuses options that look into one machine, of a command of which `many` says that it makes others.
+    ///
+    /// # Errors
+    /// [`UsageError::Combination`]: the option.
+    pub fn refuse_observers(&self, many: &str) -> Result<(), UsageError> {
+        let given = [
+            ("--trace", self.trace.is_some()),
+            ("--trace-on-failure", self.trace_on_failure.is_some()),
+            ("--timeline", self.timeline.is_some()),
+            ("--log", self.log.is_some()),
+        ];
+        match given.into_iter().find(|&(_, given)| given) {
+            Some((option, _)) => Err(UsageError::Combination(format!(
+                "{option}: shows one machine, and {many}: expected with `gyre bench` or `gyre run`"
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
 /// A waveform on failure as an option gives it: `FILE` or `FILE:N`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnFailure {

@@ -1,12 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Result of a command: one JSON object, or tables for people.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
-use gyre_sim::model_use;
+use gyre_sim::{model_use, rtl_digest};
 use serde::Serialize;
 use serde_json::{Map, Value};
+
+/// What a result was made by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    /// Version of Gyre.
+    pub version: &'static str,
+    /// Hash of the RTL; none where its files cannot be read any more.
+    pub rtl_digest: Option<String>,
+}
+
+impl Origin {
+    /// Of this program, and the RTL of a tree, else of the checkout.
+    pub fn of(rtl: Option<&Path>) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION"),
+            rtl_digest: rtl_digest(rtl).ok(),
+        }
+    }
+}
 
 /// Speed and extent of a simulation. Wall-clock figures vary from run to run; nothing else does.
 #[derive(Debug, Clone, Serialize)]

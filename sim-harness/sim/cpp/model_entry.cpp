@@ -15,10 +15,10 @@ constexpr int kFlitWords = 2;  // 16 B flits
 constexpr int kTorusPorts = 2 * GYRE_DIMS;
 
 #if GYRE_ROUTER
-using Wires = RouterWires<Vmodel, kTorusPorts, kFlitWords>;
+using Wires = RouterWires<Vmodel, kTorusPorts, kFlitWords, GYRE_INJECT_FLITS>;
 auto surroundings(const NodeOptions& options) { return options.cfg; }
 #else
-using Wires = NodeWires<Vmodel, kTorusPorts, GYRE_DIMS <= 1 ? 1 : GYRE_DIMS <= 3 ? 2 : 4, kFlitWords>;
+using Wires = NodeWires<Vmodel, kTorusPorts, GYRE_MASTERS, kFlitWords>;
 auto surroundings(const NodeOptions& options) { return Stalls{options.stall_seed, options.stall_percent}; }
 #endif
 

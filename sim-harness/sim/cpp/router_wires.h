@@ -16,21 +16,21 @@
 
 namespace gyre {
 
-template <class Model, int Ports, int FlitWords>
+// InjectFlits: of an injection buffer.
+template <class Model, int Ports, int FlitWords, unsigned InjectFlits>
 class RouterWires {
 public:
     static constexpr int kPorts = Ports;
     static constexpr int kMasters = 0;
     static constexpr int kFlitWords = FlitWords;
     static constexpr int kClasses = 4;
-    static constexpr unsigned kInjectDepth = 136;  // flits of an injection buffer, InjDepth
 
     RouterWires(Model& model, const uint64_t* cfg) {
         put(model.cfg_i, cfg);
         LinkPins<Model> pins{model};
         links_.init(pins);
         for (auto& path : credits_) {
-            for (unsigned& credits : path) credits = kInjectDepth;
+            for (unsigned& credits : path) credits = InjectFlits;
         }
     }
 
@@ -162,7 +162,7 @@ private:
     // Flits in front of a new one on a path.
     uint64_t backlog(int path) const {
         uint64_t flits = queued_[path];
-        for (const unsigned credits : credits_[path]) flits += kInjectDepth - credits;
+        for (const unsigned credits : credits_[path]) flits += InjectFlits - credits;
         return flits;
     }
 

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::ConfigError;
-use crate::model_kind::{ModelKind, Optimisation};
+use crate::error::{ConfigError, check_range};
+use crate::model_kind::{ModelKind, Optimisation, model_dims};
+use crate::node_config::NodeConfig;
 use crate::recorder::Recorder;
 use crate::topology::{MAX_DIMS, Topology};
 
@@ -76,6 +77,9 @@ pub struct MachineConfig {
     pub link_latency: u64,
     /// Memory of each node.
     pub memory: MemoryConfig,
+    /// Micro-architecture of each node.
+    #[serde(skip)]
+    pub node: NodeConfig,
     /// Cycles from software to a node's register port, and as many back; 1..=64.
     pub reg_latency: u64,
     /// Cycles from a change of an interrupt or wake-up output to software; 1..=64.
@@ -122,6 +126,7 @@ impl Default for MachineConfig {
             dimension_order: Vec::new(),
             link_latency: 4,
             memory: MemoryConfig::default(),
+            node: NodeConfig::default(),
             reg_latency: 8,
             wake_latency: 8,
             cycle_ps: 2000,
@@ -138,22 +143,6 @@ impl Default for MachineConfig {
             recorder: None,
         }
     }
-}
-
-fn check_range(
-    field: &str,
-    value: u64,
-    range: std::ops::RangeInclusive<u64>,
-) -> Result<(), ConfigError> {
-    if range.contains(&value) {
-        return Ok(());
-    }
-    let expected = if *range.end() == u64::MAX {
-        format!("at least {}", range.start())
-    } else {
-        format!("{} to {}", range.start(), range.end())
-    };
-    Err(ConfigError::new(field, value, expected))
 }
 
 impl MachineConfig {
@@ -217,6 +206,7 @@ impl MachineConfig {
                 ));
             }
         }
+        self.node.validate(model_dims(self.dims.len()))?;
         check_range("threads", self.threads as u64, 1..=256)?;
         if let Some(window) = self.window {
             check_range("window", window, 1..=self.exact_window())?;

@@ -2,6 +2,7 @@
 //! Errors of configurations, register accesses and runs.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use gyre_timeline::SpoolError;
@@ -28,6 +29,23 @@ impl ConfigError {
             expected: expected.to_string(),
         }
     }
+}
+
+/// Refuses a value of `field` outside `range`.
+pub(crate) fn check_range(
+    field: &str,
+    value: u64,
+    range: RangeInclusive<u64>,
+) -> Result<(), ConfigError> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let expected = if *range.end() == u64::MAX {
+        format!("at least {}", range.start())
+    } else {
+        format!("{} to {}", range.start(), range.end())
+    };
+    Err(ConfigError::new(field, value, expected))
 }
 
 /// A register access that the node refused.

@@ -27,6 +27,7 @@ mod machine;
 mod memory;
 mod model_kind;
 mod models;
+mod node_config;
 mod node_recorder;
 mod probe;
 mod progress;
@@ -53,8 +54,9 @@ pub use memory::OutsideMemory;
 pub use model_kind::{ModelKind, Optimisation};
 pub use models::{
     BuildReporter, ModelUse, RoutingDecision, RoutingFunctions, RoutingQuery, model_use,
-    report_builds,
+    report_builds, rtl_digest,
 };
+pub use node_config::{Arbiter, NodeConfig};
 pub use recorded::{
     LinkTransfer, MemoryWrite, NodeInput, NodeOutput, RegisterAnswer, RegisterWrite,
 };

@@ -19,7 +19,7 @@ use crate::ffi;
 use crate::hardware::{HardNode, Hardware};
 use crate::hash;
 use crate::links::Links;
-use crate::model_kind::{ModelKind, Optimisation};
+use crate::model_kind::{ModelKind, Optimisation, model_dims};
 use crate::models::{LoadedModel, ModelSpec, Top};
 use crate::progress::Progress;
 use crate::report::{RunReport, Until};
@@ -98,7 +98,7 @@ impl Machine {
             .map_err(|error| SimError::model(node, &error))?;
             nodes.push(HardNode::new(node, model, &config));
         }
-        let ports = 2 * ModelSpec::model_dims(config.dims.len());
+        let ports = 2 * model_dims(config.dims.len());
         let links = Links::whole(&topology, ports, config.link_latency);
         let traced = config.model == ModelKind::Traced;
         let hardware = Arc::new(Hardware::new(nodes));

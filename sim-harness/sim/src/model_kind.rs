@@ -18,6 +18,11 @@ pub enum ModelKind {
     Covered,
 }
 
+/// Dimensions of the model for a machine of `dims`: one of three serves those of fewer.
+pub(crate) const fn model_dims(dims: usize) -> usize {
+    if dims <= 3 { 3 } else { 5 }
+}
+
 /// How much a model is optimised. Behaviour is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

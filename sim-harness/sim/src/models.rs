@@ -16,7 +16,8 @@ use gyre_verilate::{Held, Library, Model, Progress, checkout};
 use crate::config::MachineConfig;
 use crate::error::SimError;
 use crate::ffi;
-use crate::model_kind::{ModelKind, Optimisation};
+use crate::model_kind::{ModelKind, Optimisation, model_dims};
+use crate::node_config::NodeConfig;
 
 /// Top module of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,6 +34,8 @@ pub(crate) struct ModelSpec {
     pub(crate) top: Top,
     /// Dimensions of the model.
     pub(crate) dims: usize,
+    /// Micro-architecture.
+    pub(crate) node: NodeConfig,
     /// None: full if that is compiled already, else quick.
     pub(crate) optimisation: Option<Optimisation>,
     /// A tree in the place of `rtl/`.
@@ -141,15 +144,14 @@ impl ModelSpec {
     pub(crate) fn of(config: &MachineConfig, top: Top) -> Self {
         Self {
             top,
-            dims: Self::model_dims(config.dims.len()),
+            dims: model_dims(config.dims.len()),
+            node: match top {
+                Top::Node(_) => config.node.clone(),
+                Top::Network(_) => config.node.of_network(),
+            },
             optimisation: config.optimisation,
             rtl: config.rtl.clone(),
         }
-    }
-
-    /// Dimensions of the model for a machine of `dims`: one of three serves those of fewer.
-    pub(crate) fn model_dims(dims: usize) -> usize {
-        if dims <= 3 { 3 } else { 5 }
     }
 
     fn tree(&self) -> Option<&Path> {
@@ -167,7 +169,7 @@ impl ModelSpec {
                 "node",
                 "gyre_node",
                 format!("root->{NODE_RESET}"),
-                ports::node(dims),
+                ports::node(dims, self.node.masters(dims) as usize),
             ),
             Top::Network(_) => (
                 "network",
@@ -178,37 +180,41 @@ impl ModelSpec {
         };
         let made_of = format!(
             "#pragma once\n#define GYRE_DIMS {dims}\n#define GYRE_TRACED {traced}\n#define GYRE_ROUTER {}\n\
-             #define GYRE_COVERED {}\n#define GYRE_RESET {reset}\n",
+             #define GYRE_COVERED {}\n#define GYRE_RESET {reset}\n#define GYRE_MASTERS {}\n\
+             #define GYRE_INJECT_FLITS {}\n",
             u32::from(!is_node),
-            u32::from(covered)
+            u32::from(covered),
+            self.node.masters(dims),
+            self.node.injection()
         );
         let kind = match kind {
             ModelKind::Traced => "_traced",
             ModelKind::Covered => "_covered",
             ModelKind::Fast => "",
         };
-        let name = format!("{name}{dims}{kind}_{}", optimisation.name());
-        Library::new(
-            &name,
-            model(top, self.tree())
-                .parameter("NDim", dims)
-                .trace(traced)
-                .coverage(covered),
-            "gyre_model",
-        )
-        .wrapper(WRAPPER)
-        .wrapper_text("made_of.h", made_of)
-        .opt_level(optimisation.level())
-        .check_elaboration(model(layout::TOP, self.tree()), layout::module())
-        .check_model(move |generated| {
-            if is_node && !generated.root_header.contains(NODE_RESET) {
-                let signal = NODE_RESET.replace("__DOT__", ".");
-                return Err(format!(
-                    "{top}: no register {signal}: the simulator looks at it"
-                ));
-            }
-            ports::compare(top, generated.ports, &expected)
-        })
+        let suffix = self.node.suffix();
+        let name = format!("{name}{dims}{suffix}{kind}_{}", optimisation.name());
+        let mut model = self::model(top, self.tree())
+            .parameter("NDim", dims)
+            .trace(traced)
+            .coverage(covered);
+        for (name, value) in self.node.parameters() {
+            model = model.parameter(name, value);
+        }
+        Library::new(&name, model, "gyre_model")
+            .wrapper(WRAPPER)
+            .wrapper_text("made_of.h", made_of)
+            .opt_level(optimisation.level())
+            .check_elaboration(self::model(layout::TOP, self.tree()), layout::module())
+            .check_model(move |generated| {
+                if is_node && !generated.root_header.contains(NODE_RESET) {
+                    let signal = NODE_RESET.replace("__DOT__", ".");
+                    return Err(format!(
+                        "{top}: no register {signal}: the simulator looks at it"
+                    ));
+                }
+                ports::compare(top, generated.ports, &expected)
+            })
     }
 
     /// The model, compiled and loaded unless it is.
@@ -248,6 +254,14 @@ fn unloadable(held: &Held, error: &cxx::Exception) -> SimError {
         path: held.library().to_owned(),
         message: error.what().to_owned(),
     }
+}
+
+/// Hash of the RTL of a tree, else of the checkout: names and content of its files.
+///
+/// # Errors
+/// A file list or a file that cannot be read.
+pub fn rtl_digest(tree: Option<&Path>) -> Result<String, SimError> {
+    Ok(model("gyre_node", tree).sources_digest()?)
 }
 
 /// Refuses a tree whose registers software does not know, and one in which the command would write over a file.

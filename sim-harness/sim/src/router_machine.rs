@@ -15,7 +15,7 @@ use crate::error::{ConfigError, SimError};
 use crate::ffi;
 use crate::hash::{self, Digest};
 use crate::links::Links;
-use crate::model_kind::{ModelKind, Optimisation};
+use crate::model_kind::{ModelKind, Optimisation, model_dims};
 use crate::models::{LoadedModel, ModelSpec, Top};
 use crate::node_recorder::NodeRecorder;
 use crate::progress::Progress;
@@ -199,7 +199,7 @@ impl<T: Traffic> RouterMachine<T> {
             traffic,
             links: Links::torus(
                 &topology,
-                2 * ModelSpec::model_dims(config.dims.len()),
+                2 * model_dims(config.dims.len()),
                 config.link_latency,
             ),
             config: config.clone(),

@@ -115,6 +115,23 @@ impl Model {
         self
     }
 
+    /// Hash of all SystemVerilog that it may be made of: names and content of sources and of files in the directories, not
+    /// parameters nor tools.
+    ///
+    /// # Errors
+    /// A file list or a file that cannot be read.
+    pub fn sources_digest(&self) -> Result<String, Error> {
+        let resolved = self.resolve()?;
+        let mut digest = Digest::new();
+        for source in &resolved.sources {
+            digest.file(source)?;
+        }
+        for dir in resolved.library_dirs.iter().chain(&resolved.include_dirs) {
+            digest.dir(dir)?;
+        }
+        Ok(digest.finish())
+    }
+
     /// The top module.
     pub(crate) fn top(&self) -> &str {
         &self.top

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::axis::Range;
-use super::values::{json_value, scalars, text_of};
+use crate::cmd::values::{json_value, scalars, text_of};
 
 /// Times the least latency of a curve beyond which it is not looked at: beyond saturation it grows with the measured cycles.
 const CEILING: f64 = 8.0;
@@ -30,6 +30,8 @@ pub(super) struct Point {
     pub(super) metrics: Map<String, Value>,
     /// State hash of its machines.
     pub(super) hash: String,
+    /// Hash of its RTL.
+    pub(super) rtl_digest: Value,
     /// Cycles that it was simulated for.
     pub(super) cycles: u64,
     #[serde(skip)]
@@ -80,6 +82,11 @@ impl Curve {
         let point = Point {
             metrics: scalars(&outcome.metrics),
             hash: outcome.hash.clone(),
+            rtl_digest: outcome
+                .params
+                .get("rtl_digest")
+                .cloned()
+                .unwrap_or_default(),
             cycles: outcome.sim.cycles,
             node_cycles: outcome.sim.cycles * nodes,
             passed: outcome.passed,
@@ -158,6 +165,7 @@ mod tests {
         Point {
             value: x.into(),
             metrics: Map::from_iter([("y".to_owned(), y.into())]),
+            rtl_digest: Value::Null,
             hash: String::new(),
             cycles: 0,
             node_cycles: 0,

@@ -5,10 +5,12 @@ use std::error::Error;
 use std::ops::Range;
 use std::path::Path;
 
+use epaint_default_fonts::UBUNTU_LIGHT;
 use gyre::error::RunError;
 use gyre::options::unwritable;
 use plotters::coord::Shift;
 use plotters::prelude::*;
+use plotters::style::register_font;
 
 use super::curve::{Curve, Point};
 use super::swept::Swept;
@@ -27,35 +29,70 @@ const COLOURS: [RGBColor; 7] = [
 /// Width of the picture and height of a panel, in pixels.
 const PANEL: (u32, u32) = (800, 340);
 
-/// Draws a panel for each figure that is shown, with all curves, into an SVG file.
+/// Draws a panel for each figure that is shown, with all curves, as the file's ending says: PNG, else SVG.
 ///
 /// # Errors
 /// A file that cannot be written.
 pub(super) fn draw(swept: &Swept, file: &Path) -> Result<(), RunError> {
     let wrong = |error: &dyn std::fmt::Display| RunError::Output(unwritable("--plot", file, error));
-    let picture = picture(swept).map_err(|error| wrong(&error))?;
-    gyre_files::write(file, picture.as_bytes()).map_err(|error| wrong(&error))
+    // Systems differ in their fonts, and some have none: this one says how wide words are, and draws those of a PNG.
+    register_font("sans-serif", FontStyle::Normal, UBUNTU_LIGHT)
+        .map_err(|_| wrong(&"the font cannot be read"))?;
+    let picture = match file.extension().is_some_and(|ending| ending == "png") {
+        true => png(swept),
+        false => svg(swept),
+    };
+    let picture = picture.map_err(|error| wrong(&error))?;
+    gyre_files::write(file, &picture).map_err(|error| wrong(&error))
 }
 
-fn picture(swept: &Swept) -> Result<String, Box<dyn Error>> {
+/// Size in pixels.
+fn size(swept: &Swept) -> (u32, u32) {
+    (PANEL.0, PANEL.1 * swept.show.len().max(1) as u32)
+}
+
+fn svg(swept: &Swept) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut picture = String::new();
-    let panels = swept.show.len().max(1);
-    let size = (PANEL.0, PANEL.1 * panels as u32);
-    let area = SVGBackend::with_string(&mut picture, size).into_drawing_area();
-    area.fill(&WHITE)?;
-    for (panel, name) in area.split_evenly((panels, 1)).iter().zip(&swept.show) {
-        draw_panel(panel, swept, name)?;
-    }
-    area.present()?;
+    let area = SVGBackend::with_string(&mut picture, size(swept)).into_drawing_area();
+    draw_panels(&area, swept)?;
     drop(area);
+    Ok(picture.into_bytes())
+}
+
+fn png(swept: &Swept) -> Result<Vec<u8>, Box<dyn Error>> {
+    let (width, height) = size(swept);
+    let mut pixels = vec![0; (3 * width * height) as usize];
+    let area = BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area();
+    draw_panels(&area, swept)?;
+    drop(area);
+    let mut picture = Vec::new();
+    let mut encoder = png::Encoder::new(&mut picture, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.write_header()?.write_image_data(&pixels)?;
     Ok(picture)
 }
 
-fn draw_panel<'a>(
-    panel: &DrawingArea<SVGBackend<'a>, Shift>,
+fn draw_panels<B>(area: &DrawingArea<B, Shift>, swept: &Swept) -> Result<(), Box<dyn Error>>
+where
+    B: DrawingBackend<ErrorType: 'static>,
+{
+    area.fill(&WHITE)?;
+    let panels = area.split_evenly((swept.show.len().max(1), 1));
+    for (panel, name) in panels.iter().zip(&swept.show) {
+        draw_panel(panel, swept, name)?;
+    }
+    area.present()?;
+    Ok(())
+}
+
+fn draw_panel<B>(
+    panel: &DrawingArea<B, Shift>,
     swept: &Swept,
     name: &str,
-) -> Result<(), Box<dyn Error>> {
+) -> Result<(), Box<dyn Error>>
+where
+    B: DrawingBackend<ErrorType: 'static>,
+{
     let ceilings = swept.curves.iter().map(|curve| curve.ceiling(name));
     let most = ceilings.fold(f64::MIN, f64::max);
     let lines: Vec<Vec<(f64, f64)>> = swept
@@ -105,11 +142,11 @@ fn draw_panel<'a>(
 }
 
 /// Marks of curves differ in form, too.
-fn marker<'a>(
+fn marker<B: DrawingBackend>(
     number: usize,
     point: (f64, f64),
     colour: RGBColor,
-) -> DynElement<'static, SVGBackend<'a>, (f64, f64)> {
+) -> DynElement<'static, B, (f64, f64)> {
     match number % 3 {
         0 => Circle::new(point, 3, colour.filled()).into_dyn(),
         1 => TriangleMarker::new(point, 5, colour.filled()).into_dyn(),

@@ -3,6 +3,7 @@
 
 use gyre::outcome::SimFigures;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::curve::Curve;
 
@@ -11,6 +12,10 @@ use super::curve::Curve;
 pub struct Swept {
     /// Bench or program.
     pub(super) sweep: String,
+    /// Version of Gyre.
+    pub(super) version: &'static str,
+    /// Parameters of the first point; axes change them from point to point.
+    pub(super) params: Map<String, Value>,
     /// Keys of the axes, the one along the curves last.
     pub(super) axes: Vec<String>,
     /// Figures that are shown.

@@ -7,26 +7,10 @@ use std::path::Path;
 use gyre::error::RunError;
 use gyre::options::unwritable;
 use gyre::outcome::table;
-use serde_json::Value;
 
 use super::curve::{Curve, Point};
 use super::swept::Swept;
-use super::values::text_of;
-
-/// A figure of a table.
-fn figure(value: Option<&Value>) -> String {
-    match value {
-        Some(Value::Number(number)) if number.is_f64() => {
-            let number = number.as_f64().unwrap_or(f64::NAN);
-            match number.abs() {
-                100.0.. => format!("{number:.1}"),
-                _ => format!("{number:.4}"),
-            }
-        }
-        Some(value) => text_of(value),
-        None => String::new(),
-    }
-}
+use crate::cmd::values::{figure, text_of};
 
 /// The sweep as a table, a row a point.
 pub(super) fn text(swept: &Swept) -> String {
@@ -118,7 +102,7 @@ pub(super) fn write_csv(swept: &Swept, file: &Path) -> Result<(), RunError> {
     let axes = swept.axes.iter().map(String::as_str);
     let mut records = vec![
         axes.chain(names.iter().copied())
-            .chain(["hash"])
+            .chain(["hash", "rtl_digest", "version"])
             .map(String::from)
             .collect::<Vec<_>>(),
     ];
@@ -128,10 +112,11 @@ pub(super) fn write_csv(swept: &Swept, file: &Path) -> Result<(), RunError> {
         let figures = names
             .iter()
             .map(|&name| point.metrics.get(name).map_or_else(String::new, text_of));
-        let record = values
-            .chain(along)
-            .chain(figures)
-            .chain([point.hash.clone()]);
+        let record = values.chain(along).chain(figures).chain([
+            point.hash.clone(),
+            text_of(&point.rtl_digest),
+            swept.version.into(),
+        ]);
         records.push(record.collect());
     }
     for record in records {

@@ -8,7 +8,7 @@ use crate::disturbances::WireFlip;
 use crate::error::SimError;
 use crate::ffi;
 use crate::hardware::{LinkBook, Ports};
-use crate::model_kind::ModelKind;
+use crate::model_kind::{ModelKind, model_dims};
 use crate::models::{ModelSpec, Top};
 use crate::recorded::{LinkTransfer, MemoryWrite, NodeInput, NodeOutput, RegisterAnswer};
 use crate::software::LogEntry;
@@ -32,7 +32,7 @@ impl Machine {
 
     /// Dimensions of the model that it is made of: one of 3 serves machines of fewer.
     pub fn model_dims(&self) -> usize {
-        ModelSpec::model_dims(self.config.dims.len())
+        model_dims(self.config.dims.len())
     }
 
     /// Reads a node's memory, at no time.

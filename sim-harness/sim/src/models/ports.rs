@@ -33,13 +33,8 @@ fn links(prefix: &str, count: usize) -> Vec<Port> {
         .collect()
 }
 
-/// Ports of `gyre_node` with `dims` dimensions.
-pub(super) fn node(dims: usize) -> Vec<Port> {
-    let masters = match dims {
-        0 | 1 => 1,
-        2 | 3 => 2,
-        _ => 4,
-    };
+/// Ports of `gyre_node` with `dims` dimensions and so many AXI masters.
+pub(super) fn node(dims: usize, masters: usize) -> Vec<Port> {
     let units = 10 * dims + 10;
     let mut ports = vec![
         port("unit_clk_i", units, 1),
@@ -209,7 +204,7 @@ mod tests {
 
     #[test]
     fn x8_first_port_that_differs_is_named() {
-        let expected = node(3);
+        let expected = node(3, 2);
         let changed = |change: &dyn Fn(&mut Vec<Port>)| {
             let mut ports = expected.clone();
             change(&mut ports);

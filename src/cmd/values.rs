@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Values of axes and figures, as text and in JSON.
+//! Values of settings and figures, as text and in JSON.
 
 use serde_json::{Map, Value, json};
 
@@ -28,5 +28,20 @@ pub(super) fn text_of(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
         other => other.to_string(),
+    }
+}
+
+/// A figure of a table.
+pub(super) fn figure(value: Option<&Value>) -> String {
+    match value {
+        Some(Value::Number(number)) if number.is_f64() => {
+            let number = number.as_f64().unwrap_or(f64::NAN);
+            match number.abs() {
+                100.0.. => format!("{number:.1}"),
+                _ => format!("{number:.4}"),
+            }
+        }
+        Some(value) => text_of(value),
+        None => String::new(),
     }
 }
