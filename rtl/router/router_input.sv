@@ -190,6 +190,7 @@ module router_input
   logic [VcW-1:0] roomiest_vc;
   lane_t          granted;
   route_t         picked;
+  logic [BirthW-1:0] picked_birth;
 
   always_comb begin
     req_o       = keep;
@@ -198,6 +199,7 @@ module router_input
     lane        = 1'b0;
     granted     = '0;
     picked      = '0;
+    picked_birth = '0;
     vclass_read = '0;
     allowed     = '0;
     if (req != '0) begin
@@ -209,6 +211,7 @@ module router_input
             if (read[v]) begin
               in_vc_o = in_vc_o | VcW'(v);
               picked  = picked | route[v];
+              picked_birth = picked_birth | birth[v];
               granted = granted | lane_q[v];
             end
           end
@@ -237,7 +240,7 @@ module router_input
   );
 
   assign copy_o  = keep ? last_q.copy : picked.deposit;
-  assign birth_o = keep ? birth_q : picked.birth;
+  assign birth_o = keep ? birth_q : picked_birth;
   assign high_o  = vclass_read > ClassResponse;
 
   always_comb begin
@@ -286,6 +289,8 @@ module router_input
       else $fatal(1, "%m: route back through the port of arrival");
       MovesRequested : assert (req_o)
       else $fatal(1, "%m: grant without request");
+      BirthOfRoute : assert (keep || picked_birth == picked.birth)
+      else $fatal(1, "%m: birth of another packet");
     end
   end
 `endif
