@@ -206,7 +206,7 @@ CELLS = [
         unbounded=False,
         faults=(
             Fault("router/router_buffer.sv", "next_mem[head] <= free_q;", "next_mem[head] <= slot;"),
-            Fault("router/router_buffer.sv", "if (ctl_o.tail && !single) route_q", "if (ctl_o.tail && single) route_q"),
+            Fault("router/router_buffer.sv", "if (ctl_o.tail && !single) begin", "if (ctl_o.tail && single) begin"),
             Fault("router/router_buffer.sv", "|| (pop_i && single && read_vc_i == push_vc_i)", "|| (pop_i && single)"),
         ),
     ),

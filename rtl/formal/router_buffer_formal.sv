@@ -40,6 +40,7 @@ module router_buffer_formal
   logic [8*FlitBytes-1:0] data;
   logic [NumVc-1:0]       nonempty, body;
   route_t                 route [NumVc];
+  logic [BirthW-1:0]      birth [NumVc];
   assign push_vc = push_second_i ? Second : First;
   assign read_vc = read_second_i ? Second : First;
   assign pop     = read_i && pop_i;
@@ -47,7 +48,7 @@ module router_buffer_formal
       .clk_i, .rst_ni(rst_n), .cfg_i(cfg), .push_i, .push_vc_i(push_vc),
       .push_ctl_i('{err: 1'b0, tail: push_tail_i, head: push_head_i, dbg: '0}), .push_data_i(64'(push_data_i)),
       .read_i, .read_vc_i(read_vc), .pop_i(pop), .ctl_o(ctl), .data_o(data), .nonempty_o(nonempty), .full_o(full),
-      .body_o(body), .route_o(route)
+      .body_o(body), .route_o(route), .birth_o(birth)
   );
 
   // Levels of both channels, and whether the packet pushed is open.
@@ -101,6 +102,7 @@ module router_buffer_formal
     // The route is that of the packet in front, from the cycle in which its head is there.
     Route : assert (!(here_q && head_q && ahead_q == '0) || (route[which_q ? Second : First] == expected &&
                                                              !body[which_q ? Second : First]));
+    Birth : assert (!(here_q && head_q && ahead_q == '0) || birth[which_q ? Second : First] == route[which_q ? Second : First].birth);
     CoverFullOfBoth : cover (full && level_q[0] == LevelW'(2) && mine && ahead_q == '0 && pop && push_i);
     CoverReused : cover (mine && which_q && dut.freed_q == 2'd2 && head_q && expected.port == LocalPort);
   end

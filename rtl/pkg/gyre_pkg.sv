@@ -484,6 +484,21 @@ package gyre_pkg;
     logic [3:0]          port;      // output of its fixed route, LocalPort: eject, NoPort: discard
   } route_t;
 
+  // Dynamic channel that the packet at the front of a router's input goes by.
+  typedef struct packed {
+    logic [3:0] port;      // output
+    logic [1:0] lane;
+  } lane_t;
+
+  // Flit that moved last from a router's input.
+  typedef struct packed {
+    logic           body;    // its packet goes on; the rest has meaning with it
+    logic [VcW-1:0] vc;      // its channel at this input
+    logic [3:0]     port;    // its output, LocalPort or NoPort
+    logic [VcW-1:0] out_vc;  // its channel at the next
+    logic           copy;    // it was ejected as well
+  } last_t;
+
   // Route of a packet that came by link `in_port` on channel `in_vc`, by its header's first words (w0 lowest). The
   // deterministic channel of a dynamic packet is its escape, by the fixed route from here; coming from a dynamic
   // channel it enters the ring again.

@@ -30,7 +30,8 @@ module router_buffer
     output logic             full_o,
     // Packet at the front of each virtual channel.
     output logic [NumVc-1:0] body_o,        // its head has left
-    output route_t           route_o [NumVc]
+    output route_t           route_o [NumVc],
+    output logic [BirthW-1:0] birth_o [NumVc] // that of the route, by itself
 );
   localparam int unsigned SlotW = $clog2(Flits);
   localparam int unsigned CountW = $clog2(Flits + 1);
@@ -44,6 +45,7 @@ module router_buffer
 
   logic [SlotW-1:0]  head_q [NumVc], tail_q [NumVc];
   route_t            route_q[NumVc];
+  logic [BirthW-1:0] birth_q[NumVc];
   logic [NumVc-1:0]  nonempty_q, body_q;
   logic [SlotW-1:0]  free_q;                // list of free slots
   logic [CountW-1:0] freed_q, used_q;       // slots on it; slots that were ever used
@@ -54,6 +56,7 @@ module router_buffer
   assign nonempty_o = nonempty_q;
   assign body_o     = body_q;
   assign route_o    = route_q;
+  assign birth_o    = birth_q;
   assign full_o     = freed_q == '0 && used_q == CountW'(Flits);
 
   function automatic route_t route(node_cfg_t here, logic [VcW-1:0] vc, logic [63:0] w01, logic [9:0] hint,
@@ -109,7 +112,10 @@ module router_buffer
         next_mem[head] <= free_q;
         free_q         <= head;
       end
-      if (ctl_o.tail && !single) route_q[read_vc_i] <= route_mem[after];
+      if (ctl_o.tail && !single) begin
+        route_q[read_vc_i] <= route_mem[after];
+        birth_q[read_vc_i] <= route_mem[after].birth;
+      end
     end
     if (push_i) begin
       data_mem[slot] <= push_data_i;
@@ -122,8 +128,12 @@ module router_buffer
       if (push_ctl_i.head) begin
         automatic route_t r = route(cfg_i, push_vc_i, push_data_i[63:0], hint, order);
         if (Word2) r.birth = push_data_i[BirthBit%FlitW+:BirthW];
-        if (front) route_q[push_vc_i] <= r;
-        else route_mem[slot] <= r;
+        if (front) begin
+          route_q[push_vc_i] <= r;
+          birth_q[push_vc_i] <= r.birth;
+        end else begin
+          route_mem[slot] <= r;
+        end
       end
     end
   end

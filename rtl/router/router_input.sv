@@ -23,8 +23,7 @@ module router_input
     parameter bit          ByAge = 1'b1,         // the oldest packet first, else in turn
     localparam int unsigned P = 2 * NDim,
     localparam int unsigned FlitW = FlitBytes * 8,
-    localparam int unsigned RoomW = $clog2(PortFlits + 1),
-    localparam int unsigned WaitW = $clog2(Patience) + 1
+    localparam int unsigned RoomW = $clog2(PortFlits + 1)
 ) (
     input  logic                  clk_i,
     input  logic                  rst_ni,
@@ -66,17 +65,14 @@ module router_input
     input  logic                  err_take_i,
     output logic                  busy_o       // a register will change, reports aside
 );
-  localparam int unsigned PortW = $clog2(P);
-
   logic [NumVc-1:0] nonempty, body, open_q;
   logic             full;
   route_t           route [NumVc];
-  // Grant of the packet whose head has left.
-  typedef struct packed {
-    logic [3:0]     port;
-    logic [VcW-1:0] vc;
-  } grant_t;
-  grant_t           grant_q[NumVc];
+  logic [BirthW-1:0] birth[NumVc];
+  logic [NumVc-1:0] dynamic_q;    // packets whose heads have left by a dynamic channel; all others go by their fixed route
+  lane_t            lane_q[NumVc];
+  last_t            last_q;
+  logic [BirthW-1:0] birth_q;     // of its packet
   error_t           err_q;
 
   // ---- write side: flits of the link, or the tail that closes a packet cut short -----------
@@ -132,111 +128,45 @@ module router_input
       .nonempty_o (nonempty),
       .full_o     (full),
       .body_o     (body),
-      .route_o    (route)
+      .route_o    (route),
+      .birth_o    (birth)
   );
 
   // ---- requests: which channels can move; discarding waits for the register of its report ----
-  logic [NumVc-1:0] req, urgent, read;
-  logic [BirthW-1:0] birth [NumVc];
-  logic [VcW-1:0]   last_q;     // channel that moved last
-  logic [NumVc-1:0] heads;
-  logic [VcW-1:0]   watched_q;  // channel of a head that waits
-  logic [WaitW-1:0] wait_q;     // cycles of its wait, 0 without a watched head
-  logic             overdue;
-  logic             keep;       // it goes on with its packet, before all others
-  grant_t           grant;
-  logic [1:0]       vclass;
-  logic [NetClasses-1:0] ej_head_ok, ej_body_ok;
-  logic [VcW-2:0]   det;        // deterministic channel of its fixed route
-  logic [PortW-1:0] port;
+  logic [NumVc-1:0]  req, urgent, read;
+  logic              keep;      // it goes on with its packet, before all others
+  logic              waiting;
 
-  assign heads   = nonempty & ~body;
-  assign overdue = wait_q[WaitW-1];
-  assign busy_o  = nonempty != '0 || (link_down_i && open_q != '0) || wait_q != '0;
-  assign ej_head_ok = NetClasses'(ej_head_ok_i);
-  assign ej_body_ok = NetClasses'(ej_body_ok_i);
+  assign busy_o = nonempty != '0 || (link_down_i && open_q != '0) || waiting;
 
-  always_comb begin
-    req     = '0;
-    keep    = 1'b0;
-    stall_o = '0;
-    vclass  = '0;
-    det     = '0;
-    port    = '0;
-    grant   = '0;
-    if (nonempty != '0) begin
-      if (nonempty[last_q] && body[last_q] && !overdue && nonempty[DetVcs-1:DynClasses*VcPerClass] == '0) begin
-        grant  = grant_q[last_q];
-        port   = PortW'(grant.port);
-        vclass = vc_class(last_q);
-        if (grant.port == LocalPort) keep = ej_body_ok[vclass];
-        else if (grant.port == NoPort) keep = 1'b1;
-        else keep = body_ok_i[port][grant.vc] && (!route[last_q].deposit || ej_body_ok[vclass]);
-        req[last_q] = keep;
-      end
-      if (!keep) begin
-        // Not unrolled in simulation: most of the time few channels hold flits.
-        /* verilator unroll_disable */
-        for (int unsigned v = 0; v < NumVc; v++) begin
-          if (nonempty[v]) begin
-            vclass = vc_class(VcW'(v));
-            if (body[v]) begin
-              grant = grant_q[v];
-              port = PortW'(grant.port);
-              if (grant.port == LocalPort) req[v] = ej_body_ok[vclass];
-              else if (grant.port == NoPort) req[v] = 1'b1;
-              else begin
-                req[v] = body_ok_i[port][grant.vc] && (!route[v].deposit || ej_body_ok[vclass]);
-                if (!vc_dynamic(grant.vc) && no_credit_i[port][grant.vc[VcW-2:0]]) stall_o[port] = 1'b1;
-              end
-            end else begin
-              port = PortW'(route[v].port);
-              det  = {vclass, route[v].dateline};
-              if (route[v].port == LocalPort) req[v] = ej_head_ok[vclass];
-              else if (route[v].port == NoPort) req[v] = !err_q.valid;
-              else if (route[v].deposit) req[v] = whole_ok_i[port][route[v].dateline] && ej_head_ok[vclass];
-              else if ((route[v].minimal[P-1:0] & dyn_ok_i[vclass[0]]) != '0) req[v] = 1'b1;
-              else begin
-                req[v] = head_ok_i[port][det];
-                if (no_credit_i[port][det]) stall_o[port] = 1'b1;
-              end
-            end
-          end
-        end
-      end
-    end
-  end
-
-  // A head that has waited for `Patience` cycles may find its channel free only now and then, when the input goes on
-  // with another packet: two streams in step would hold it up forever. It is watched, one at a time, and then goes
-  // first whenever it can.
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      wait_q    <= '0;
-      watched_q <= '0;
-    end else if (wait_q != '0) begin
-      if (!heads[watched_q] || (pop_i && in_vc_o == watched_q)) wait_q <= '0;
-      else if (!overdue) wait_q <= wait_q + 1'b1;
-    end else if (keep && heads != '0) begin
-      wait_q <= WaitW'(1);
-      for (int unsigned v = 0; v < NumVc; v++) if (heads[v]) watched_q <= VcW'(v);
-      // In turn.
-      for (int unsigned v = 0; v < NumVc; v++) if (heads[v] && VcW'(v) < watched_q) watched_q <= VcW'(v);
-    end
-  end
-
-  always_comb begin
-    urgent = keep ? '0 : req;
-    if (overdue && urgent != '0 && urgent[7:4] == '0) begin
-      if (req[watched_q]) urgent = NumVc'(1) << watched_q;
-      else if (req[last_q] && body[last_q]) urgent = NumVc'(1) << last_q;
-    end
-    if (urgent[7:4] != '0) urgent = (req[7:6] != '0) ? {8'b0, req[7:6], 6'b0} : {10'b0, req[5:4], 4'b0};
-  end
-
-  for (genvar v = 0; v < int'(NumVc); v++) begin : gen_birth
-    assign birth[v] = route[v].birth;
-  end
+  router_requests #(
+      .NDim    (NDim),
+      .Patience(Patience)
+  ) u_requests (
+      .clk_i,
+      .rst_ni,
+      .nonempty_i(nonempty),
+      .body_i    (body),
+      .route_i   (route),
+      .dynamic_i (dynamic_q),
+      .lane_i    (lane_q),
+      .last_i    (last_q),
+      .discard_i (!err_q.valid),
+      .head_ok_i,
+      .whole_ok_i,
+      .body_ok_i,
+      .no_credit_i,
+      .dyn_ok_i,
+      .ej_head_ok_i,
+      .ej_body_ok_i,
+      .pop_i,
+      .vc_i      (in_vc_o),
+      .keep_o    (keep),
+      .req_o     (req),
+      .urgent_o  (urgent),
+      .stall_o,
+      .waiting_o (waiting)
+  );
 
   age_arbiter #(
       .N     (NumVc),
@@ -253,55 +183,90 @@ module router_input
   );
 
   // ---- the channel picked, and its grant ------------------------------------------------------
-  logic [P-1:0]     choice;
-  logic [1:0]       req_class;
-  logic [RoomW-1:0] most;
+  logic [1:0]     vclass_read;
+  logic           lane;         // it goes by a dynamic channel
+  logic [P-1:0]   allowed;      // outputs where a head may take one
+  logic [3:0]     roomiest;     // of these the one with most room, and the channel there
+  logic [VcW-1:0] roomiest_vc;
+  lane_t          granted;
+  route_t         picked;
+  logic [BirthW-1:0] picked_birth;
 
   always_comb begin
-    req_o    = req != '0;
-    in_vc_o  = '0;
-    port_o   = '0;
-    out_vc_o = '0;
-    copy_o   = 1'b0;
-    body_o   = 1'b0;
-    high_o   = 1'b0;
-    birth_o  = '0;
-    choice   = '0;
-    req_class = '0;
-    most     = '0;
-    if (req_o) begin
-      if (keep) in_vc_o = last_q;
-      else begin
-        for (int unsigned v = 0; v < NumVc; v++) if (read[v]) in_vc_o = in_vc_o | VcW'(v);
-      end
-      copy_o = route[in_vc_o].deposit;
-      body_o = body[in_vc_o];
-      req_class = vc_class(in_vc_o);
-      high_o = req_class > ClassResponse;
-      birth_o = route[in_vc_o].birth;
-      if (body[in_vc_o]) begin
-        port_o   = grant_q[in_vc_o].port;
-        out_vc_o = grant_q[in_vc_o].vc;
-      end else begin
-        port_o   = route[in_vc_o].port;
-        out_vc_o = det_vc(req_class, route[in_vc_o].dateline);
-        if (route[in_vc_o].minimal != '0 && route[in_vc_o].port < NoPort)
-          choice = route[in_vc_o].minimal[P-1:0] & dyn_ok_i[req_class[0]];
-        if (choice != '0) begin
-          for (int unsigned p = 0; p < P; p++) begin
-            if (choice[p] && room_i[p] >= most) begin
-              most     = room_i[p];
-              port_o   = 4'(p);
-              out_vc_o = dyn_vc_i[p][req_class[0]];
+    req_o       = keep;
+    in_vc_o     = keep ? last_q.vc : '0;
+    body_o      = keep;
+    lane        = 1'b0;
+    granted     = '0;
+    picked      = '0;
+    picked_birth = '0;
+    vclass_read = '0;
+    allowed     = '0;
+    if (req != '0) begin
+      req_o = 1'b1;
+      // By fours, of which simulation skips three.
+      for (int unsigned g = 0; g < NumVc; g += 4) begin
+        if (read[g+:4] != '0) begin
+          for (int unsigned v = g; v < g + 4; v++) begin
+            if (read[v]) begin
+              in_vc_o = in_vc_o | VcW'(v);
+              picked  = picked | route[v];
+              picked_birth = picked_birth | birth[v];
+              granted = granted | lane_q[v];
             end
           end
         end
       end
+      vclass_read = vc_class(in_vc_o);
+      body_o      = (read & body) != '0;
+      if (body_o) lane = (read & dynamic_q) != '0;
+      else if (picked.port < NoPort) begin
+        allowed = picked.minimal[P-1:0] & dyn_ok_i[vclass_read[0]];
+        lane    = allowed != '0;
+      end
+    end
+  end
+
+  router_choice #(
+      .P    (P),
+      .RoomW(RoomW)
+  ) u_choice (
+      .allowed_i(allowed),
+      .class_i  (vclass_read[0]),
+      .room_i,
+      .dyn_vc_i,
+      .port_o   (roomiest),
+      .vc_o     (roomiest_vc)
+  );
+
+  assign copy_o  = keep ? last_q.copy : picked.deposit;
+  assign birth_o = keep ? birth_q : picked_birth;
+  assign high_o  = vclass_read > ClassResponse;
+
+  always_comb begin
+    port_o   = '0;
+    out_vc_o = '0;
+    if (keep) begin
+      port_o   = last_q.port;
+      out_vc_o = last_q.out_vc;
+    end else if (allowed != '0) begin
+      port_o   = roomiest;
+      out_vc_o = roomiest_vc;
+    end else if (lane) begin
+      port_o   = granted.port;
+      out_vc_o = dyn_vc(vclass_read[0], granted.lane);
+    end else if (req_o) begin
+      port_o   = picked.port;
+      out_vc_o = det_vc(vclass_read, picked.dateline);
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (pop_i && ctl_o.head) grant_q[in_vc_o] <= '{port: port_o, vc: out_vc_o};
+    if (pop_i) birth_q <= birth_o;
+    if (pop_i && ctl_o.head) begin
+      dynamic_q[in_vc_o] <= lane;
+      lane_q[in_vc_o]    <= '{port: port_o, lane: out_vc_o[1:0]};
+    end
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -309,7 +274,7 @@ module router_input
       last_q <= '0;
       err_q  <= '0;
     end else begin
-      if (pop_i) last_q <= in_vc_o;
+      if (pop_i) last_q <= '{body: !ctl_o.tail, vc: in_vc_o, port: port_o, out_vc: out_vc_o, copy: copy_o};
       if (err_take_i) err_q <= '0;
       if (pop_i && ctl_o.head && port_o == NoPort) begin
         err_q <= '{valid: 1'b1, reason: ErrRouteUnreachable, where: 10'(PortId), info: data_o[63:0]};
@@ -324,6 +289,8 @@ module router_input
       else $fatal(1, "%m: route back through the port of arrival");
       MovesRequested : assert (req_o)
       else $fatal(1, "%m: grant without request");
+      BirthOfRoute : assert (keep || picked_birth == picked.birth)
+      else $fatal(1, "%m: birth of another packet");
     end
   end
 `endif
