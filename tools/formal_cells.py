@@ -45,6 +45,16 @@ CELLS = [
         ),
     ),
     Cell(
+        "gyre_queues",
+        bound=12,
+        cover=16,
+        faults=(
+            Fault("common/gyre_queues.sv", "store   = ahead > LevelW'(1);", "store   = ahead > LevelW'(0);"),
+            Fault("common/gyre_queues.sv", "if (fetch_q && fetch_place_q == second) begin", "if (fetch_q) begin"),
+            Fault("common/gyre_queues.sv", "fetch = pop_i && deep_q[queue_i];", "fetch = pop_i;"),
+        ),
+    ),
+    Cell(
         "inj_fifo_table",
         bound=12,
         cover=20,
@@ -215,8 +225,8 @@ CELLS = [
         bound=10,
         cover=14,
         faults=(
-            Fault("router/inject_buffer.sv", "route_mem[entry(queue_o, next(head))]", "route_mem[entry(queue_o, head)]"),
-            Fault("router/inject_buffer.sv", "(pop_i && queue_o == push_queue_i && level_q[push_queue_i] == LevelW'(1))", "1'b0"),
+            Fault("router/inject_buffer.sv", "{Word3 ? next_birth : '0, next_route};", "{Word3 ? next_birth : '0, read.route};"),
+            Fault("common/gyre_queues.sv", "first_o = ahead == '0;", "first_o = level_q[push_queue_i] == '0;"),
         ),
     ),
     Cell(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
-// Flit buffer of an injection path: a queue a class, all in one memory, one flit in and one out a cycle. The route
-// of a packet is computed when its head is written; that of the packet at the front of each queue is in registers,
-// so that arbitration does not wait for the memory.
+// Flit buffer of an injection path: a queue a class, one flit in and one out a cycle. The route of a packet is
+// computed when its head is written; that of the packet at the front of each queue is in registers, so that
+// arbitration does not wait for a memory.
 module inject_buffer
   import gyre_pkg::*;
 #(
@@ -31,125 +31,95 @@ module inject_buffer
     output logic [NumQueues-1:0]      body_o,        // its head has left
     output route_t                    route_o [NumQueues]
 );
-  localparam int unsigned Entries = NumQueues * Depth;
-  localparam int unsigned PtrW = $clog2(Depth);
-  localparam int unsigned LevelW = $clog2(Depth + 1);
-  localparam int unsigned IndexW = $clog2(Entries);
-  localparam logic [PtrW-1:0] LastPtr = PtrW'(Depth - 1);
   localparam bit Word3 = FlitBytes > 8;    // the head flit carries w3: time of entering
 
-  if (Depth < 2) begin : gen_depth
-    $fatal(1, "inject_buffer: Depth %0d: expected at least 2 flits", Depth);
-  end
+  localparam int unsigned RouteW = $bits(route_t) - BirthW;
 
-  logic [FlitW-1:0] data_mem [Entries];
-  flit_ctl_t        ctl_mem  [Entries];
-  route_t           route_mem[Entries];
+  typedef struct packed {
+    logic [RouteW-1:0] route;              // of a head, all but the birth
+    flit_ctl_t         ctl;
+    logic [FlitW-1:0]  data;
+  } word_t;
 
-  logic [NumQueues-1:0][PtrW-1:0]   head_q, tail_q;
-  logic [NumQueues-1:0][LevelW-1:0] level_q;
-  logic [NumQueues-1:0]             nonempty_q, full_q, body_q;
-  route_t                           route_q[NumQueues];
+  word_t                pushed, read;
+  logic [BirthW-1:0]    birth, next_birth; // of the flit read, and of the one behind it
+  logic [RouteW-1:0]    next_route;
+  logic                 first;
+  logic [NumQueues-1:0] body_q;
+  route_t               route_q[NumQueues];
 
-  assign nonempty_o = nonempty_q;
-  assign full_o     = full_q;
-  assign body_o     = body_q;
-  assign route_o    = route_q;
-
-  function automatic logic [IndexW-1:0] entry(logic [QueueW-1:0] queue, logic [PtrW-1:0] ptr);
-    return IndexW'(32'(queue) * Depth + 32'(ptr));
-  endfunction
-
-  function automatic logic [PtrW-1:0] next(logic [PtrW-1:0] ptr);
-    return (ptr == LastPtr) ? '0 : ptr + 1'b1;
-  endfunction
-
-  // ---- read ---------------------------------------------------------------------------------
-  logic [PtrW-1:0]   head;
-  logic [IndexW-1:0] read_entry;
+  assign body_o  = body_q;
+  assign route_o = route_q;
 
   always_comb begin
-    queue_o    = '0;
-    head       = '0;
-    read_entry = '0;
-    ctl_o      = '0;
-    data_o     = '0;
+    pushed = '0;
+    if (push_i) begin
+      pushed.ctl  = push_ctl_i;
+      pushed.data = push_data_i;
+      if (push_ctl_i.head) pushed.route = RouteW'(route_inject(cfg_i, 4'(PortId), push_data_i[63:0]));
+    end
+  end
+
+  always_comb begin
+    ctl_o  = read.ctl;
+    data_o = read.data;
+    if (Word3 && read.ctl.head) data_o[BirthBit%FlitW+:BirthW] = birth;
+  end
+
+  always_comb begin
+    queue_o = '0;
     if (read_i != '0) begin
       for (int unsigned q = 0; q < NumQueues; q++) begin
         if (read_i[q]) queue_o = queue_o | QueueW'(q);
       end
-      head       = head_q[queue_o];
-      read_entry = entry(queue_o, head);
-      ctl_o      = ctl_mem[read_entry];
-      data_o     = data_mem[read_entry];
     end
   end
 
-  // ---- memories and the routes in front (no reset: used under nonempty_q only) --------------
+  gyre_queues #(
+      .NumQueues(NumQueues),
+      .Depth    (Depth),
+      .Width    ($bits(word_t)),
+      .SideW    (BirthW),
+      .PeekW    (RouteW)
+  ) u_queues (
+      .clk_i,
+      .rst_ni,
+      .push_i,
+      .push_queue_i,
+      .side_i     (now_i),
+      .data_i     (pushed),
+      .first_o    (first),
+      .read_i     (read_i != '0),
+      .queue_i    (queue_o),
+      .pop_i,
+      .side_o     (birth),
+      .data_o     (read),
+      .peek_side_o(next_birth),
+      .peek_data_o(next_route),
+      .nonempty_o,
+      .full_o
+  );
+
+  // Routes in front (no reset: used under nonempty_o only).
   always_ff @(posedge clk_i) begin
-    if (pop_i && ctl_o.tail) begin
-      route_q[queue_o] <= route_mem[entry(queue_o, next(head))];
-    end
-    if (push_i) begin
-      automatic logic [FlitW-1:0] stamped = push_data_i; // with its time in the head
-      if (Word3 && push_ctl_i.head) stamped[BirthBit%FlitW+:BirthW] = now_i;
-      data_mem[entry(push_queue_i, tail_q[push_queue_i])] <= stamped;
-      ctl_mem[entry(push_queue_i, tail_q[push_queue_i])]  <= push_ctl_i;
-      if (push_ctl_i.head) begin
-        automatic route_t r = route_inject(cfg_i, 4'(PortId), push_data_i[63:0]);
-        if (Word3) r.birth = now_i;
-        route_mem[entry(push_queue_i, tail_q[push_queue_i])] <= r;
-        // It comes to the front at once.
-        if (!nonempty_q[push_queue_i] ||
-            (pop_i && queue_o == push_queue_i && level_q[push_queue_i] == LevelW'(1))) begin
-          route_q[push_queue_i] <= r;
-        end
-      end
-    end
+    if (pop_i && read.ctl.tail) route_q[queue_o] <= {Word3 ? next_birth : '0, next_route};
+    if (first && push_ctl_i.head) route_q[push_queue_i] <= {Word3 ? now_i : '0, pushed.route};
   end
 
-  // ---- pointers -----------------------------------------------------------------------------
+  logic unused_route;
+  assign unused_route = ^{read.route, Word3 ? '0 : {next_birth, birth}};
+
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      head_q     <= '0;
-      tail_q     <= '0;
-      level_q    <= '0;
-      nonempty_q <= '0;
-      full_q     <= '0;
-      body_q     <= '0;
-    end else begin
-      if (push_i) begin
-        tail_q[push_queue_i] <= next(tail_q[push_queue_i]);
-        if (!(pop_i && queue_o == push_queue_i)) begin
-          level_q[push_queue_i]    <= level_q[push_queue_i] + 1'b1;
-          nonempty_q[push_queue_i] <= 1'b1;
-          full_q[push_queue_i]     <= level_q[push_queue_i] == LevelW'(Depth - 1);
-        end
-      end
-      if (pop_i) begin
-        head_q[queue_o] <= next(head);
-        body_q[queue_o] <= !ctl_o.tail;
-        if (!(push_i && queue_o == push_queue_i)) begin
-          level_q[queue_o]    <= level_q[queue_o] - 1'b1;
-          nonempty_q[queue_o] <= level_q[queue_o] != LevelW'(1);
-          full_q[queue_o]     <= 1'b0;
-        end
-      end
-    end
+    if (!rst_ni) body_q <= '0;
+    else if (pop_i) body_q[queue_o] <= !read.ctl.tail;
   end
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
-    if (rst_ni && push_i) begin
-      NoOverflow : assert (!full_q[push_queue_i])
-      else $fatal(1, "%m: push into a full queue");
-    end
     if (rst_ni && pop_i) begin
       ReadOneHot : assert ($onehot(read_i))
       else $fatal(1, "%m: more than one queue read");
-      NoUnderflow : assert ((read_i & nonempty_q) != '0)
-      else $fatal(1, "%m: pop from an empty queue");
-      HeadFirst : assert (ctl_o.head == !body_q[queue_o])
+      HeadFirst : assert (read.ctl.head == !body_q[queue_o])
       else $fatal(1, "%m: packet does not start with its head");
     end
   end

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
+// FIFOs in block RAM, one word in and one out a cycle: a word that is pushed in one cycle can be popped in the next.
+// The two oldest words of each queue are in front of the RAM, in memories of a few words that are read at once. A word
+// that finds at most one ahead of it goes there directly. At a pop the RAM is read; its word comes to the front in the next
+// cycle, as the second of its queue. `side_i` is a part of the word at which registers alone look, as they must at the
+// machine's time.
+module gyre_queues #(
+    parameter int unsigned NumQueues = 4,
+    parameter int unsigned Depth = 64,       // words a queue
+    parameter int unsigned Width = 32,
+    parameter int unsigned SideW = 1,
+    parameter int unsigned PeekW = 1,        // uppermost bits of the data of a second word that are shown
+    localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1
+) (
+    input  logic                 clk_i,
+    input  logic                 rst_ni,
+    input  logic                 push_i,
+    input  logic [QueueW-1:0]    push_queue_i,
+    input  logic [SideW-1:0]     side_i,
+    input  logic [Width-1:0]     data_i,
+    output logic                 first_o,    // with push_i: it is the oldest of its queue in the next cycle
+    input  logic                 read_i,     // queue_i is read
+    input  logic [QueueW-1:0]    queue_i,
+    input  logic                 pop_i,      // the word read leaves
+    output logic [SideW-1:0]     side_o,     // oldest word of queue_i
+    output logic [Width-1:0]     data_o,
+    output logic [SideW-1:0]     peek_side_o, // second word, if there is one
+    output logic [PeekW-1:0]     peek_data_o,
+    output logic [NumQueues-1:0] nonempty_o,
+    output logic [NumQueues-1:0] full_o
+);
+  localparam int unsigned Entries = NumQueues * Depth;
+  localparam int unsigned AddrW = $clog2(Entries);
+  localparam int unsigned LevelW = $clog2(Depth + 1);
+  localparam int unsigned FrontW = $clog2(2 * NumQueues);
+
+  if (Depth < 2) begin : gen_depth
+    $fatal(1, "gyre_queues: Depth %0d: expected at least 2 words", Depth);
+  end
+
+  // In front of the RAM: words pushed directly, and words fetched from it; two places a queue, used in turn.
+  logic [Width-1:0]       direct_data  [2*NumQueues];
+  logic [SideW-1:0]       direct_side  [2*NumQueues];
+  logic [Width-1:0]       fetched_data [2*NumQueues];
+  logic [SideW-1:0]       fetched_side [2*NumQueues];
+  logic [2*NumQueues-1:0] direct_q;                  // place: it holds a word pushed directly
+
+  logic [AddrW-1:0]       head_q  [NumQueues];       // oldest word in the RAM
+  logic [AddrW-1:0]       tail_q  [NumQueues];
+  logic [LevelW-1:0]      level_q [NumQueues];
+  logic [NumQueues-1:0]   nonempty_q, full_q, deep_q, turn_q; // deep: more than two words; turn: place of the oldest
+
+  assign nonempty_o = nonempty_q;
+  assign full_o     = full_q;
+
+  // Bounds of a queue in the RAM.
+  logic [AddrW-1:0] low  [NumQueues];
+  logic [AddrW-1:0] high [NumQueues];
+  for (genvar q = 0; q < int'(NumQueues); q++) begin : gen_bounds
+    assign low[q]  = AddrW'(q * Depth);
+    assign high[q] = AddrW'(q * Depth + Depth - 1);
+  end
+
+  function automatic logic [FrontW-1:0] place(logic [QueueW-1:0] queue, logic turn);
+    return FrontW'({queue, turn});
+  endfunction
+
+  // ---- push ---------------------------------------------------------------------------------
+  logic [LevelW-1:0] ahead;                          // of the word pushed
+  logic              store, direct;
+
+  always_comb begin
+    ahead   = '0;
+    store   = 1'b0;
+    direct  = 1'b0;
+    first_o = 1'b0;
+    if (push_i) begin
+      ahead   = level_q[push_queue_i] - LevelW'(pop_i && queue_i == push_queue_i);
+      store   = ahead > LevelW'(1);
+      direct  = !store;
+      first_o = ahead == '0;
+    end
+  end
+
+  // ---- read ---------------------------------------------------------------------------------
+  logic              fetch, fetch_q;
+  logic [FrontW-1:0] front, second, fetch_place_q;
+  logic [Width-1:0]  ram_data;
+  logic [SideW-1:0]  ram_side;
+
+  always_comb begin
+    front  = '0;
+    second = '0;
+    side_o = '0;
+    data_o = '0;
+    peek_data_o = '0;
+    peek_side_o = '0;
+    fetch  = 1'b0;
+    if (read_i) begin
+      front  = place(queue_i, turn_q[queue_i]);
+      second = place(queue_i, !turn_q[queue_i]);
+      if (direct_q[front]) begin
+        data_o = direct_data[front];
+        side_o = direct_side[front];
+      end else begin
+        data_o = fetched_data[front];
+        side_o = fetched_side[front];
+      end
+      if (fetch_q && fetch_place_q == second) begin
+        peek_data_o = ram_data[Width-1-:PeekW];
+        peek_side_o = ram_side;
+      end else if (direct_q[second]) begin
+        peek_data_o = direct_data[second][Width-1-:PeekW];
+        peek_side_o = direct_side[second];
+      end else begin
+        peek_data_o = fetched_data[second][Width-1-:PeekW];
+        peek_side_o = fetched_side[second];
+      end
+      fetch = pop_i && deep_q[queue_i];
+    end
+  end
+
+  gyre_ram #(
+      .Width(Width),
+      .Depth(Entries)
+  ) u_data (
+      .clk_i,
+      .rst_ni,
+      .write_i(store),
+      .waddr_i(tail_q[push_queue_i]),
+      .wdata_i(data_i),
+      .read_i (fetch),
+      .raddr_i(head_q[queue_i]),
+      .rdata_o(ram_data)
+  );
+
+  gyre_ram #(
+      .Width(SideW),
+      .Depth(Entries)
+  ) u_side (
+      .clk_i,
+      .rst_ni,
+      .write_i(store),
+      .waddr_i(tail_q[push_queue_i]),
+      .wdata_i(side_i),
+      .read_i (fetch),
+      .raddr_i(head_q[queue_i]),
+      .rdata_o(ram_side)
+  );
+
+  always_ff @(posedge clk_i) begin
+    if (direct) begin
+      automatic logic [FrontW-1:0] free = place(push_queue_i, turn_q[push_queue_i] ^ level_q[push_queue_i][0]);
+      direct_data[free] <= data_i;
+      direct_side[free] <= side_i;
+      direct_q[free]    <= 1'b1;
+    end
+    if (fetch) fetch_place_q <= front;
+    if (fetch_q) begin
+      fetched_data[fetch_place_q] <= ram_data;
+      fetched_side[fetch_place_q] <= ram_side;
+      direct_q[fetch_place_q]     <= 1'b0;
+    end
+  end
+
+  // ---- pointers -----------------------------------------------------------------------------
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      fetch_q    <= 1'b0;
+      nonempty_q <= '0;
+      full_q     <= '0;
+      deep_q     <= '0;
+      turn_q     <= '0;
+      for (int unsigned q = 0; q < NumQueues; q++) begin
+        head_q[q]  <= low[q];
+        tail_q[q]  <= low[q];
+        level_q[q] <= '0;
+      end
+    end else begin
+      if (fetch || fetch_q) fetch_q <= fetch;
+      if (store) begin
+        tail_q[push_queue_i] <= (tail_q[push_queue_i] == high[push_queue_i]) ? low[push_queue_i] : tail_q[push_queue_i] + 1'b1;
+      end
+      if (push_i && !(pop_i && queue_i == push_queue_i)) begin
+        level_q[push_queue_i]    <= level_q[push_queue_i] + 1'b1;
+        nonempty_q[push_queue_i] <= 1'b1;
+        deep_q[push_queue_i]     <= store;
+        full_q[push_queue_i]     <= level_q[push_queue_i] == LevelW'(Depth - 1);
+      end
+      if (pop_i) begin
+        turn_q[queue_i] <= !turn_q[queue_i];
+        if (fetch) head_q[queue_i] <= (head_q[queue_i] == high[queue_i]) ? low[queue_i] : head_q[queue_i] + 1'b1;
+        if (!(push_i && queue_i == push_queue_i)) begin
+          level_q[queue_i]    <= level_q[queue_i] - 1'b1;
+          nonempty_q[queue_i] <= level_q[queue_i] != LevelW'(1);
+          deep_q[queue_i]     <= level_q[queue_i] > LevelW'(3);
+          full_q[queue_i]     <= 1'b0;
+        end
+      end
+    end
+  end
+
+`ifndef SYNTHESIS
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && push_i) begin
+      NoOverflow : assert (!full_q[push_queue_i])
+      else $fatal(1, "%m: push into a full queue");
+    end
+    if (rst_ni && pop_i) begin
+      NoUnderflow : assert (read_i && nonempty_q[queue_i])
+      else $fatal(1, "%m: pop from an empty queue");
+    end
+  end
+`endif
+endmodule
