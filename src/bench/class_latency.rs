@@ -64,7 +64,7 @@ pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, R
             dynamic: false,
             ..long.clone()
         };
-        offer.load = offer.flits() as f64 / settings.get(&GAP) as f64;
+        offer.load = offer.flits() / settings.get(&GAP) as f64;
         streams.push(Stream { offer, class });
     }
     let mut total = Total::new();

@@ -15,7 +15,7 @@ use gyre_layout::{
 };
 use gyre_sim::{BusError, Cpu, Machine, Until};
 
-use super::router_traffic::{Offer, Tally};
+use super::router_traffic::{Offer, Packet, Tally, flits};
 use gyre::bring_up::{OWNER, bring_up};
 use gyre::error::RunError;
 use gyre::machine_file::MachineSpec;
@@ -173,13 +173,13 @@ pub(super) fn run_streams(spec: &MachineSpec, streams: &[Stream]) -> Result<Traf
 fn spawn_stream(machine: &mut Machine, number: usize, stream: &Stream) -> Rc<RefCell<Tally>> {
     let offer = &stream.offer;
     let nodes = offer.nodes();
-    let mut schedules: Vec<Vec<(u64, usize)>> = Vec::with_capacity(nodes);
+    let mut schedules: Vec<Vec<Packet>> = Vec::with_capacity(nodes);
     let mut expected = vec![0u64; nodes];
     for node in 0..nodes {
         let mut source = offer.source(node);
         let packets: Vec<_> = std::iter::from_fn(|| source.next(offer)).collect();
-        for &(_, to) in &packets {
-            expected[to] += 1;
+        for packet in &packets {
+            expected[packet.to] += 1;
         }
         schedules.push(packets);
     }
@@ -192,17 +192,17 @@ fn spawn_stream(machine: &mut Machine, number: usize, stream: &Stream) -> Rc<Ref
         machine.spawn(node, "sink", move |cpu| {
             sink(&cpu, number as u8, &sink_stream, count, &sink_tally)
         });
-        for &(cycle, _) in &packets {
-            tally.borrow_mut().offered(offer, cycle);
+        for packet in &packets {
+            tally.borrow_mut().offered(offer, packet);
         }
-        let payload = Payload {
-            slot: SLOT,
-            offset: PAYLOAD,
-            length: offer.payload.into(),
-        };
         let descriptors: Vec<(u64, usize, Descriptor)> = packets
             .into_iter()
-            .filter_map(|(cycle, to)| {
+            .filter_map(|Packet { cycle, to, payload }| {
+                let payload = Payload {
+                    slot: SLOT,
+                    offset: PAYLOAD,
+                    length: payload.into(),
+                };
                 let port = machine.topology().first_port(node, to)?;
                 let to = coord(machine, to);
                 let mut descriptor = Descriptor::memory_fifo(to, payload, number as u16)
@@ -282,14 +282,16 @@ fn sink(
             let mut bytes = [0; HEADER_BYTES];
             cpu.mem_read(base + u64::from(head) % RECEPTION_BYTES, &mut bytes);
             let header = Header::decode(&bytes)?;
-            if (header.kind, header.vclass, header.len)
-                != (Kind::MemFifo, stream.class, offer.payload)
-            {
+            let known = header.len == offer.payload
+                || (offer.short.share > 0.0 && header.len == offer.short.payload);
+            if (header.kind, header.vclass) != (Kind::MemFifo, stream.class) || !known {
                 return Err(format!("a packet that nobody sent: {header:?}").into());
             }
             let sent = u64::from(header.sw0) | u64::from(header.sw1) << 32;
             let now = cpu.now_ps() / cpu.cycle_ps();
-            tally.borrow_mut().delivered(offer, sent, now);
+            tally
+                .borrow_mut()
+                .delivered(offer, flits(header.len), sent, now);
             head = head.wrapping_add(packet_bytes(header.len.into()) as u32);
             taken += 1;
         }

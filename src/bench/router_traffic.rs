@@ -16,8 +16,11 @@ pub(super) struct Offer {
     pub shape: Vec<u16>,
     /// Flits a node and cycle.
     pub load: f64,
-    /// Payload bytes of each packet.
+    /// Payload bytes of each packet, but for short ones.
     pub payload: u16,
+    pub short: Short,
+    /// Packets that follow each other, a packet a cycle, on average; 1 for none.
+    pub burst: f64,
     /// Whether packets may take any shortest way.
     pub dynamic: bool,
     pub seed: u64,
@@ -31,10 +34,34 @@ pub(super) struct Offer {
     pub measure: u64,
 }
 
+/// Short packets among others.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Short {
+    /// Their payload bytes.
+    pub payload: u16,
+    /// Their part of all packets.
+    pub share: f64,
+}
+
+/// Flits of a packet: header and payload rounded up to 32 B.
+pub(super) fn flits(payload: u16) -> u64 {
+    (u64::from(payload).div_ceil(32) + 1) * 2
+}
+
+/// A packet that a source has drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Packet {
+    pub cycle: u64,
+    /// Its destination.
+    pub to: usize,
+    pub payload: u16,
+}
+
 impl Offer {
-    /// Flits of each packet: header and payload rounded up to 32 B.
-    pub fn flits(&self) -> u64 {
-        (u64::from(self.payload).div_ceil(32) + 1) * 2
+    /// Flits of a packet on average.
+    pub fn flits(&self) -> f64 {
+        let long = flits(self.payload) as f64;
+        long + self.short.share * (flits(self.short.payload) as f64 - long)
     }
 
     /// Nodes that send and receive.
@@ -64,28 +91,31 @@ impl Offer {
             at: coordinates(node as u32, &self.shape),
             rng,
             cycle: self.start,
+            in_burst: false,
         }
     }
 }
 
-/// Draws the packets of one node: a Bernoulli process a cycle, so gaps are geometric.
+/// Draws the packets of one node: a Bernoulli process a cycle, so gaps are geometric; or bursts with such gaps between,
+/// of as many packets as a Bernoulli process gives.
 pub(super) struct Source {
     at: Vec<u16>,
     rng: ChaCha8Rng,
     cycle: u64,
+    /// A packet has left, and its burst may go on.
+    in_burst: bool,
 }
 
 impl Source {
-    /// Cycle and destination of the next packet before the end of the measured window.
-    pub fn next(&mut self, offer: &Offer) -> Option<(u64, usize)> {
-        let rate = offer.load / offer.flits() as f64;
-        let uniform: f64 = 1.0 - self.rng.random::<f64>();
-        let gap = if rate >= 1.0 {
-            0.0
-        } else {
-            uniform.ln() / (1.0 - rate).ln()
+    /// The next packet before the end of the measured window.
+    pub fn next(&mut self, offer: &Offer) -> Option<Packet> {
+        let follows =
+            self.in_burst && offer.burst > 1.0 && self.rng.random::<f64>() >= 1.0 / offer.burst;
+        self.in_burst = true;
+        self.cycle += match follows {
+            true => 1,
+            false => self.gap(offer) + 1,
         };
-        self.cycle += gap as u64 + 1;
         if self.cycle >= offer.to() {
             return None;
         }
@@ -93,7 +123,26 @@ impl Source {
         let to = offer
             .to
             .destination(&self.at, &offer.shape, &mut self.rng)?;
-        Some((self.cycle, node_number(&to, &offer.shape) as usize))
+        let is_short = offer.short.share > 0.0 && self.rng.random::<f64>() < offer.short.share;
+        Some(Packet {
+            cycle: self.cycle,
+            to: node_number(&to, &offer.shape) as usize,
+            payload: match is_short {
+                true => offer.short.payload,
+                false => offer.payload,
+            },
+        })
+    }
+
+    /// Cycles without a packet before the next, or the next burst.
+    fn gap(&mut self, offer: &Offer) -> u64 {
+        // All packets of a burst but the first follow within a cycle.
+        let rate = offer.load / (offer.burst * offer.flits() - (offer.burst - 1.0) * offer.load);
+        let uniform: f64 = 1.0 - self.rng.random::<f64>();
+        match rate >= 1.0 {
+            true => 0,
+            false => (uniform.ln() / (1.0 - rate).ln()) as u64,
+        }
     }
 }
 
@@ -114,21 +163,24 @@ struct Batch {
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub offered_flits: u64,
+    offered_packets: u64,
     accepted_flits: u64,
     latencies: Vec<u64>,
     batches: [Batch; BATCHES],
 }
 
 impl Tally {
-    pub fn offered(&mut self, offer: &Offer, cycle: u64) {
-        if offer.counts(cycle) {
-            self.offered_flits += offer.flits();
+    pub fn offered(&mut self, offer: &Offer, packet: &Packet) {
+        if offer.counts(packet.cycle) {
+            self.offered_flits += flits(packet.payload);
+            self.offered_packets += 1;
         }
     }
 
-    pub fn delivered(&mut self, offer: &Offer, sent: u64, arrived: u64) {
+    /// A packet of so many flits arrived.
+    pub fn delivered(&mut self, offer: &Offer, flits: u64, sent: u64, arrived: u64) {
         if offer.counts(arrived) {
-            self.accepted_flits += offer.flits();
+            self.accepted_flits += flits;
         }
         if offer.counts(sent) {
             self.latencies.push(arrived - sent);
@@ -168,7 +220,6 @@ impl Tally {
         let count = self.latencies.len();
         let mean = (count > 0).then(|| self.latencies.iter().sum::<u64>() as f64 / count as f64);
         let p99 = self.latencies.get((count * 99).div_ceil(100).max(1) - 1);
-        let expected = self.offered_flits / offer.flits();
         let mut metrics = Map::new();
         metrics.insert(
             "offered_load".into(),
@@ -185,7 +236,10 @@ impl Tally {
         let drift = confidence.map(|(_, drift)| drift);
         metrics.insert("latency_drift".into(), json!(drift));
         metrics.insert("measured_packets".into(), json!(count));
-        metrics.insert("undelivered_packets".into(), json!(expected - count as u64));
+        metrics.insert(
+            "undelivered_packets".into(),
+            json!(self.offered_packets - count as u64),
+        );
         metrics
     }
 }
@@ -209,21 +263,25 @@ impl RouterTraffic {
 
 impl Traffic for RouterTraffic {
     fn next_packet(&mut self, node: usize) -> Option<RawPacket> {
-        let (cycle, dst) = self.sources[node].next(&self.offer)?;
-        self.tally.offered(&self.offer, cycle);
+        let packet = self.sources[node].next(&self.offer)?;
+        self.tally.offered(&self.offer, &packet);
         Some(RawPacket {
-            cycle,
-            dst,
+            cycle: packet.cycle,
+            dst: packet.to,
             response: false,
             dynamic: self.offer.dynamic,
-            len: self.offer.payload,
-            tag: cycle,
+            len: packet.payload,
+            tag: packet.cycle,
         })
     }
 
     fn delivered(&mut self, delivery: &Delivery) {
-        self.tally
-            .delivered(&self.offer, delivery.tag, delivery.tail_cycle);
+        self.tally.delivered(
+            &self.offer,
+            delivery.flits,
+            delivery.tag,
+            delivery.tail_cycle,
+        );
     }
 }
 
@@ -245,6 +303,8 @@ mod tests {
             shape: vec![2],
             load: 0.1,
             payload: 0,
+            short: Short::default(),
+            burst: 1.0,
             dynamic: false,
             seed: 1,
             stream: 0,
@@ -259,7 +319,7 @@ mod tests {
         let tally = |latency: fn(u64) -> u64| {
             let (offer, mut tally) = (offer(), Tally::default());
             for sent in 0..300 {
-                tally.delivered(&offer, sent, sent + latency(sent));
+                tally.delivered(&offer, 2, sent, sent + latency(sent));
             }
             tally.confidence()
         };
@@ -273,7 +333,50 @@ mod tests {
     #[test]
     fn x7_batch_without_packets_leaves_confidence_open() {
         let (offer, mut tally) = (offer(), Tally::default());
-        tally.delivered(&offer, 100, 120);
+        tally.delivered(&offer, 2, 100, 120);
         assert_eq!(tally.confidence(), None);
+    }
+
+    /// Packets of a source with such an offer, over many cycles.
+    fn drawn(change: impl FnOnce(&mut Offer)) -> (Offer, Vec<Packet>) {
+        let mut offer = offer();
+        offer.measure = 400_000;
+        change(&mut offer);
+        let mut source = offer.source(0);
+        let packets = std::iter::from_fn(|| source.next(&offer)).collect();
+        (offer, packets)
+    }
+
+    fn load(packets: &[Packet], offer: &Offer) -> f64 {
+        let sum: u64 = packets.iter().map(|packet| flits(packet.payload)).sum();
+        sum as f64 / (offer.to() - offer.start) as f64
+    }
+
+    #[test]
+    fn x7_bursts_are_as_long_as_asked_for_and_offer_the_same_load() {
+        let (offer, packets) = drawn(|offer| (offer.load, offer.burst) = (0.3, 8.0));
+        assert!((load(&packets, &offer) / 0.3 - 1.0).abs() < 0.05);
+        let follows = packets
+            .windows(2)
+            .filter(|pair| pair[1].cycle == pair[0].cycle + 1);
+        let bursts = packets.len() - follows.count();
+        let mean = packets.len() as f64 / bursts as f64;
+        // Some gaps are of one cycle.
+        assert!((7.0..10.0).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn x7_short_packets_have_their_share_and_all_offer_the_load() {
+        let (offer, packets) = drawn(|offer| {
+            (offer.load, offer.payload) = (0.5, 512);
+            offer.short = Short {
+                payload: 8,
+                share: 0.75,
+            };
+        });
+        assert!((load(&packets, &offer) / 0.5 - 1.0).abs() < 0.05);
+        let short = packets.iter().filter(|packet| packet.payload == 8).count();
+        let share = short as f64 / packets.len() as f64;
+        assert!((share - 0.75).abs() < 0.02, "{share}");
     }
 }

@@ -9,7 +9,7 @@ use strum::{Display, EnumString};
 use super::measure::{Measured, Total};
 use super::pattern::{Choice, Destinations, EXPECTED, Pattern};
 use super::raw_dma;
-use super::router_traffic::{Offer, RouterTraffic, Tally};
+use super::router_traffic::{Offer, RouterTraffic, Short, Tally, flits};
 use gyre::error::RunError;
 use gyre::machine_file::MachineSpec;
 use gyre::settings::{Default as Unless, Setting, Settings, Table, Values};
@@ -73,6 +73,27 @@ const LOAD: Setting<f64> = Setting::number(
 const ROUTING: Setting<Routing> = routing(Routing::Dynamic);
 pub(super) const PAYLOAD: Setting<u16> =
     Setting::number("payload", "bytes", 512, (0, 512), "payload of each packet");
+const SHORT_PAYLOAD: Setting<u16> = Setting::number(
+    "short_payload",
+    "bytes",
+    0,
+    (0, 512),
+    "payload of short packets",
+);
+const SHORT_SHARE: Setting<f64> = Setting::number(
+    "short_share",
+    "",
+    0.0,
+    (0.0, 1.0),
+    "part of all packets that is short",
+);
+const BURST: Setting<f64> = Setting::number(
+    "burst",
+    "packets",
+    1.0,
+    (1.0, 1000.0),
+    "that follow each other, a packet a cycle, on average; gaps between are longer",
+);
 pub(super) const WARMUP: Setting<u64> = Setting::number(
     "warmup",
     "cycles",
@@ -95,7 +116,19 @@ const VIA: Setting<Via> = Setting::choice(
 );
 /// Its settings.
 pub(super) const SETTINGS: &Table = &[
-    &PATTERN, &HOT_NODE, &HOT_SHARE, &MATRIX, &LOAD, &ROUTING, &PAYLOAD, &WARMUP, &CYCLES, &VIA,
+    &PATTERN,
+    &HOT_NODE,
+    &HOT_SHARE,
+    &MATRIX,
+    &LOAD,
+    &BURST,
+    &ROUTING,
+    &PAYLOAD,
+    &SHORT_PAYLOAD,
+    &SHORT_SHARE,
+    &WARMUP,
+    &CYCLES,
+    &VIA,
 ];
 
 /// How packets go, if nothing else is said.
@@ -128,6 +161,8 @@ pub(super) fn offer(
         shape: spec.config.dims.clone(),
         load,
         payload: settings.get(&PAYLOAD),
+        short: Short::default(),
+        burst: 1.0,
         dynamic: settings.get(routing) == Routing::Dynamic,
         seed: spec.seed,
         stream: 0,
@@ -135,13 +170,20 @@ pub(super) fn offer(
         warmup: settings.get(&WARMUP),
         measure: settings.get(&CYCLES),
     };
-    // A source draws at most one packet a cycle.
-    let most = offer.flits() as f64;
+    bounded(offer)
+}
+
+/// Refuses a load of more than a packet a cycle: a source draws no more.
+fn bounded(offer: Offer) -> Result<Offer, RunError> {
+    let most = offer.flits();
     if offer.load > most {
-        let expected = format!(
-            "at most {most}, one packet a cycle with {} B of payload",
-            offer.payload
-        );
+        let expected = match offer.short.share > 0.0 {
+            true => format!("at most {most}, one packet a cycle"),
+            false => format!(
+                "at most {most}, one packet a cycle with {} B of payload",
+                offer.payload
+            ),
+        };
         return Err(LOAD.refuse(offer.load, expected).into());
     }
     Ok(offer)
@@ -160,7 +202,10 @@ pub(super) fn params(offer: &Offer, via: Via) -> Map<String, Value> {
     };
     params.insert("routing".into(), routing.into());
     params.insert("payload".into(), offer.payload.into());
-    params.insert("packet_flits".into(), offer.flits().into());
+    params.insert("packet_flits".into(), flits(offer.payload).into());
+    params.insert("short_payload".into(), offer.short.payload.into());
+    params.insert("short_share".into(), json!(offer.short.share));
+    params.insert("burst".into(), json!(offer.burst));
     params.insert("warmup".into(), offer.warmup.into());
     params.insert("cycles".into(), offer.measure.into());
     params.insert("via".into(), via.to_string().into());
@@ -189,7 +234,15 @@ fn measure(spec: &MachineSpec, offer: &Offer, via: Via) -> Result<TrafficOutcome
 type TrafficOutcome = (Tally, u64, u64);
 
 pub(super) fn run(spec: &MachineSpec, settings: &Settings) -> Result<Measured, RunError> {
-    let offer = offer(spec, settings, settings.get(&LOAD), &ROUTING)?;
+    let plain = offer(spec, settings, settings.get(&LOAD), &ROUTING)?;
+    let offer = bounded(Offer {
+        short: Short {
+            payload: settings.get(&SHORT_PAYLOAD),
+            share: settings.get(&SHORT_SHARE),
+        },
+        burst: settings.get(&BURST),
+        ..plain
+    })?;
     let via = settings.get(&VIA);
     let mut total = Total::new();
     let (tally, cycles, hash) = measure(spec, &offer, via)?;
