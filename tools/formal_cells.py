@@ -90,8 +90,8 @@ CELLS = [
         bound=8,
         cover=8,
         faults=(
-            Fault("common/age_arbiter.sv", "age = now_i - birth_i[n]", "age = ~birth_i[n]"),
-            Fault("common/age_arbiter.sv", "if (age == most) oldest[n] = 1'b1", "if (oldest == '0) oldest[n] = 1'b1"),
+            Fault("common/age_arbiter.sv", "birth + past", "birth"),
+            Fault("common/age_arbiter.sv", "below: !behind}", "below: 1'b0}"),
         ),
     ),
     Cell(
