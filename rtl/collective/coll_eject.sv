@@ -24,22 +24,15 @@ module coll_eject
     output logic [FlitW-1:0]      ej_data_o[NumClasses],
     output logic                  busy_o
 );
-  localparam int unsigned PtrW = $clog2(Depth);
   localparam int unsigned LevelW = $clog2(Depth + 1);
-  localparam int unsigned EntryW = $clog2(NumClasses * Depth);
-  localparam logic [PtrW-1:0] LastPtr = PtrW'(Depth - 1);
   localparam logic [LevelW-1:0] Longest = LevelW'(MaxPacketBytes / FlitBytes);
 
-  logic [FlitW-1:0] data_mem[NumClasses*Depth];
-  flit_ctl_t        ctl_mem [NumClasses*Depth];
+  logic [NumClasses-1:0][LevelW-1:0] room_q;
+  logic [NumClasses-1:0]             valid, whole_q, pop;
 
-  logic [NumClasses-1:0][PtrW-1:0]   head_q, tail_q;
-  logic [NumClasses-1:0][LevelW-1:0] level_q, room_q;
-  logic [NumClasses-1:0]             valid_q, whole_q, pop;
-
-  assign ej_valid_o = valid_q;
-  assign busy_o     = valid_q != '0;
-  assign pop        = valid_q & ej_ready_i;
+  assign ej_valid_o = valid;
+  assign busy_o     = valid != '0;
+  assign pop        = valid & ej_ready_i;
 
   // The next packet may be started while the last flit of the one before leaves.
   always_comb begin
@@ -47,44 +40,43 @@ module coll_eject
     if (take_i && room_q[take_class_i] == Longest) ok_o[take_class_i] = 1'b0;
   end
 
-  function automatic logic [EntryW-1:0] entry(int unsigned cls, logic [PtrW-1:0] ptr);
-    return EntryW'(cls * Depth + 32'(ptr));
-  endfunction
-
-  function automatic logic [PtrW-1:0] next(logic [PtrW-1:0] ptr);
-    return (ptr == LastPtr) ? '0 : ptr + 1'b1;
-  endfunction
-
   for (genvar c = 0; c < int'(NumClasses); c++) begin : gen_class
-    assign ej_ctl_o[c]  = ctl_mem[entry(c, head_q[c])];
-    assign ej_data_o[c] = data_mem[entry(c, head_q[c])];
-  end
+    logic      unused_first, unused_peek, unused_full, unused_busy;
+    flit_ctl_t unused_ctl;
 
-  always_ff @(posedge clk_i) begin
-    if (push_i) begin
-      data_mem[entry(32'(push_class_i), tail_q[push_class_i])] <= push_data_i;
-      ctl_mem[entry(32'(push_class_i), tail_q[push_class_i])]  <= push_ctl_i;
-    end
+    gyre_queues #(
+        .NumQueues(1),
+        .Depth    (Depth),
+        .Width    (FlitW),
+        .SideW    ($bits(flit_ctl_t))
+    ) u_queue (
+        .clk_i,
+        .rst_ni,
+        .push_i      (push_i && push_class_i == 1'(c)),
+        .push_queue_i(1'b0),
+        .side_i      (push_ctl_i),
+        .data_i      (push_data_i),
+        .first_o     (unused_first),
+        .read_i      (valid[c]),
+        .queue_i     (1'b0),
+        .pop_i       (pop[c]),
+        .side_o      (ej_ctl_o[c]),
+        .data_o      (ej_data_o[c]),
+        .peek_side_o (unused_ctl),
+        .peek_data_o (unused_peek),
+        .nonempty_o  (valid[c]),
+        .full_o      (unused_full),
+        .busy_o      (unused_busy)           // the queue is not empty then
+    );
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      head_q  <= '0;
-      tail_q  <= '0;
-      level_q <= '0;
       room_q  <= {NumClasses{LevelW'(Depth)}};
-      valid_q <= '0;
       whole_q <= '1;
-    end else if (push_i || take_i || valid_q != '0) begin
+    end else if (take_i || pop != '0) begin
       for (int unsigned c = 0; c < NumClasses; c++) begin
-        automatic logic push = push_i && push_class_i == 1'(c);
         automatic logic take = take_i && take_class_i == 1'(c);
-        if (push) tail_q[c] <= next(tail_q[c]);
-        if (pop[c]) head_q[c] <= next(head_q[c]);
-        if (push != pop[c]) begin
-          level_q[c] <= push ? level_q[c] + 1'b1 : level_q[c] - 1'b1;
-          valid_q[c] <= push || level_q[c] != LevelW'(1);
-        end
         if (take != pop[c]) begin
           room_q[c]  <= take ? room_q[c] - 1'b1 : room_q[c] + 1'b1;
           whole_q[c] <= take ? room_q[c] > Longest : room_q[c] + 1'b1 >= Longest;
@@ -99,8 +91,6 @@ module coll_eject
     if (!rst_ni) open_q <= '0;
     else if (push_i) begin
       open_q[push_class_i] <= !push_ctl_i.tail;
-      Space : assert (level_q[push_class_i] != LevelW'(Depth))
-      else $fatal(1, "%m: push into a full FIFO");
       Framed : assert (push_ctl_i.head == !open_q[push_class_i])
       else $fatal(1, "%m: packets mixed in an ejection FIFO");
     end

@@ -56,13 +56,13 @@ module coll_info
     return (ptr == LastPtr) ? '0 : ptr + 1'b1;
   endfunction
 
-  function automatic info_t decode(logic [95:0] words, logic [3:0] route, coord_t coord, logic cut);
+  function automatic info_t decode(logic [95:0] header, logic [3:0] route, coord_t coord, logic cut);
     info_t i;
-    i.bcast = words[OpBit+:3] == CollBroadcast;
-    i.bad   = cut || words[KindBit+:4] != KindCollective || words[RouteBit+:4] != route ||
-              words[OpBit+:3] > CollMax || words[ClassBit+:2] > ClassResponse;
-    i.mine  = words[DepositBit] || words[0+:$bits(coord_t)] == coord;
-    i.cls   = words[ClassBit+:2] == ClassResponse;
+    i.bcast = header[OpBit+:3] == CollBroadcast;
+    i.bad   = cut || header[KindBit+:4] != KindCollective || header[RouteBit+:4] != route ||
+              header[OpBit+:3] > CollMax || header[ClassBit+:2] > ClassResponse;
+    i.mine  = header[DepositBit] || header[0+:$bits(coord_t)] == coord;
+    i.cls   = header[ClassBit+:2] == ClassResponse;
     return i;
   endfunction
 

@@ -34,30 +34,14 @@ module coll_input
     input  logic                  pop_i,
     output logic                  busy_o           // a register will change
 );
-  localparam int unsigned PtrW = $clog2(Depth);
-  localparam int unsigned LevelW = $clog2(Depth + 1);
-  localparam int unsigned EntryW = $clog2(CollRoutes * Depth);
-  localparam logic [PtrW-1:0] LastPtr = PtrW'(Depth - 1);
   localparam bit Narrow = FlitBytes == 8;          // the operation is in the second flit
 
   if (Depth * FlitBytes < MaxPacketBytes) begin : gen_depth
     $fatal(1, "coll_input: Depth %0d: expected at least a packet of %0d bytes", Depth, MaxPacketBytes);
   end
 
-  logic [FlitW-1:0] data_mem [CollRoutes*Depth];
-  flit_ctl_t        ctl_mem  [CollRoutes*Depth];
-
-  logic [CollRoutes-1:0][PtrW-1:0]   head_q, tail_q;
-  logic [CollRoutes-1:0][LevelW-1:0] level_q;
-  logic [CollRoutes-1:0]             nonempty_q, full_q, open_q;
-
-  function automatic logic [EntryW-1:0] entry(logic [3:0] route, logic [PtrW-1:0] ptr);
-    return EntryW'(32'(route) * Depth + 32'(ptr));
-  endfunction
-
-  function automatic logic [PtrW-1:0] next(logic [PtrW-1:0] ptr);
-    return (ptr == LastPtr) ? '0 : ptr + 1'b1;
-  endfunction
+  logic [CollRoutes-1:0] nonempty, full, open_q;
+  logic                  fetching;
 
   // ---- write: flits of the link, or the tail that closes a packet cut short -----------------
   logic       push;
@@ -72,17 +56,17 @@ module coll_input
     if (rx_valid_i) begin
       push_route = rx_route_i;
       push_ctl   = rx_ctl_i;
-      fault_o    = full_q[push_route] || rx_ctl_i.head == open_q[push_route];
+      fault_o    = full[push_route] || rx_ctl_i.head == open_q[push_route];
       push       = !fault_o;
     end else if (link_down_i && open_q != '0) begin
       push_ctl = '{err: 1'b1, tail: 1'b1, head: 1'b0, dbg: '0};
       for (int unsigned r = CollRoutes; r > 0; r--) if (open_q[r-1]) push_route = 4'(r - 1);
-      push = !full_q[push_route];
+      push = !full[push_route];
     end
   end
 
-  assign drained_o = (nonempty_q | open_q) == '0;
-  assign busy_o    = link_down_i && open_q != '0;
+  assign drained_o = (nonempty | open_q) == '0;
+  assign busy_o    = fetching || (link_down_i && open_q != '0);
 
   // ---- packet information: from the first flit, of narrow flits from the second -----
   logic        describe;
@@ -123,64 +107,39 @@ module coll_input
       .start_route_i
   );
 
-  // ---- read ---------------------------------------------------------------------------------
-  logic [EntryW-1:0] read_entry;
+  // ---- queues -------------------------------------------------------------------------------
+  logic      unused_first, unused_peek;
+  flit_ctl_t unused_ctl;
 
-  always_comb begin
-    avail_o    = 1'b0;
-    read_entry = '0;
-    ctl_o      = '0;
-    data_o     = '0;
-    if (read_i) begin
-      avail_o    = nonempty_q[route_i];
-      read_entry = entry(route_i, head_q[route_i]);
-      ctl_o      = ctl_mem[read_entry];
-      data_o     = data_mem[read_entry];
-    end
-  end
+  gyre_queues #(
+      .NumQueues(CollRoutes),
+      .Depth    (Depth),
+      .Width    (FlitW),
+      .SideW    ($bits(flit_ctl_t))
+  ) u_queues (
+      .clk_i,
+      .rst_ni,
+      .push_i      (push),
+      .push_queue_i(push_route),
+      .side_i      (push_ctl),
+      .data_i      (rx_data_i),                    // of a closing tail without meaning
+      .first_o     (unused_first),
+      .read_i,
+      .queue_i     (route_i),
+      .pop_i,
+      .side_o      (ctl_o),
+      .data_o,
+      .peek_side_o (unused_ctl),
+      .peek_data_o (unused_peek),
+      .nonempty_o  (nonempty),
+      .full_o      (full),
+      .busy_o      (fetching)
+  );
 
-  always_ff @(posedge clk_i) begin
-    if (push) begin
-      data_mem[entry(push_route, tail_q[push_route])] <= rx_data_i; // of a closing tail without meaning
-      ctl_mem[entry(push_route, tail_q[push_route])]  <= push_ctl;
-    end
-  end
+  assign avail_o = read_i && nonempty[route_i];
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      head_q     <= '0;
-      tail_q     <= '0;
-      level_q    <= '0;
-      nonempty_q <= '0;
-      full_q     <= '0;
-      open_q     <= '0;
-    end else begin
-      if (push) begin
-        tail_q[push_route] <= next(tail_q[push_route]);
-        open_q[push_route] <= !push_ctl.tail;
-        if (!(pop_i && route_i == push_route)) begin
-          level_q[push_route]    <= level_q[push_route] + 1'b1;
-          nonempty_q[push_route] <= 1'b1;
-          full_q[push_route]     <= level_q[push_route] == LevelW'(Depth - 1);
-        end
-      end
-      if (pop_i) begin
-        head_q[route_i] <= next(head_q[route_i]);
-        if (!(push && push_route == route_i)) begin
-          level_q[route_i]    <= level_q[route_i] - 1'b1;
-          nonempty_q[route_i] <= level_q[route_i] != LevelW'(1);
-          full_q[route_i]     <= 1'b0;
-        end
-      end
-    end
+    if (!rst_ni) open_q <= '0;
+    else if (push) open_q[push_route] <= !push_ctl.tail;
   end
-
-`ifndef SYNTHESIS
-  always_ff @(posedge clk_i) begin
-    if (rst_ni && pop_i) begin
-      NoUnderflow : assert (read_i && nonempty_q[route_i])
-      else $fatal(1, "%m: pop from an empty queue");
-    end
-  end
-`endif
 endmodule

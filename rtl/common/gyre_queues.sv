@@ -27,7 +27,8 @@ module gyre_queues #(
     output logic [SideW-1:0]     peek_side_o, // second word, if there is one
     output logic [PeekW-1:0]     peek_data_o,
     output logic [NumQueues-1:0] nonempty_o,
-    output logic [NumQueues-1:0] full_o
+    output logic [NumQueues-1:0] full_o,
+    output logic                 busy_o      // a word is on its way from the RAM to the front
 );
   localparam int unsigned Entries = NumQueues * Depth;
   localparam int unsigned AddrW = $clog2(Entries);
@@ -49,9 +50,11 @@ module gyre_queues #(
   logic [AddrW-1:0]       tail_q  [NumQueues];
   logic [LevelW-1:0]      level_q [NumQueues];
   logic [NumQueues-1:0]   nonempty_q, full_q, deep_q, turn_q; // deep: more than two words; turn: place of the oldest
+  logic                   fetch_q;
 
   assign nonempty_o = nonempty_q;
   assign full_o     = full_q;
+  assign busy_o     = fetch_q;
 
   // Bounds of a queue in the RAM.
   logic [AddrW-1:0] low  [NumQueues];
@@ -83,7 +86,7 @@ module gyre_queues #(
   end
 
   // ---- read ---------------------------------------------------------------------------------
-  logic              fetch, fetch_q;
+  logic              fetch;
   logic [FrontW-1:0] front, second, fetch_place_q;
   logic [Width-1:0]  ram_data;
   logic [SideW-1:0]  ram_side;

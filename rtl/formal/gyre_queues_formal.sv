@@ -19,13 +19,13 @@ module gyre_queues_formal #(
   logic rst_n = 1'b0;
   always_ff @(posedge clk_i) rst_n <= 1'b1;
 
-  logic                 first;
+  logic                 first, busy;
   logic [0:0]           side, data;
   logic [1:0]           peek;
   logic [NumQueues-1:0] nonempty, full;
   gyre_queues #(.NumQueues(NumQueues), .Depth(Depth), .Width(1), .SideW(1), .PeekW(1)) dut (
       .clk_i, .rst_ni(rst_n), .push_i, .push_queue_i, .side_i, .data_i, .first_o(first), .read_i, .queue_i, .pop_i,
-      .side_o(side), .data_o(data), .peek_side_o(peek[1]), .peek_data_o(peek[0]), .nonempty_o(nonempty), .full_o(full)
+      .side_o(side), .data_o(data), .peek_side_o(peek[1]), .peek_data_o(peek[0]), .nonempty_o(nonempty), .full_o(full), .busy_o(busy)
   );
 
   logic [NumQueues-1:0][LevelW-1:0] level_q;
@@ -60,6 +60,7 @@ module gyre_queues_formal #(
                      full == {32'(level_q[1]) == Depth, 32'(level_q[0]) == Depth});
     InOrder : assert (!(here_q && ahead_q == '0 && read_i && queue_i == which_q) || {side, data} == track_q);
     Second : assert (!(here_q && 32'(ahead_q) == 1 && read_i && queue_i == which_q) || peek == track_q);
+    Busy : assert (!busy || nonempty != '0);
     First : assert (first == (push_i && level_q[push_queue_i] == LevelW'(pop_i && queue_i == push_queue_i)));
     CoverWrap : cover (full == '1 && here_q && which_q == 1'b1 && ahead_q == '0 && dut.head_q[1] == dut.high[1]);
     CoverInARow : cover (here_q && ahead_q == '0 && pop_i && queue_i == which_q && dut.fetch_q && push_i && !dut.direct_q[3]);

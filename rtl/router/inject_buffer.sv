@@ -44,7 +44,7 @@ module inject_buffer
   word_t                pushed, read;
   logic [BirthW-1:0]    birth, next_birth; // of the flit read, and of the one behind it
   logic [RouteW-1:0]    next_route;
-  logic                 first;
+  logic                 first, unused_busy;
   logic [NumQueues-1:0] body_q;
   route_t               route_q[NumQueues];
 
@@ -97,7 +97,8 @@ module inject_buffer
       .peek_side_o(next_birth),
       .peek_data_o(next_route),
       .nonempty_o,
-      .full_o
+      .full_o,
+      .busy_o     (unused_busy)            // a queue is not empty then
   );
 
   // Routes in front (no reset: used under nonempty_o only).
