@@ -142,8 +142,10 @@ impl Outcome {
             return Ok(serde_json::to_string_pretty(self)? + "\n");
         }
         let pictures = self.pictures.iter().map(|text| format!("\n{text}\n"));
+        let program = self.params.get("workload").and_then(Value::as_str);
+        let program = program.map_or_else(String::new, |program| format!(" {program}"));
         Ok(format!(
-            "{} on {}\n{}\n{}\n{} cycles simulated in {:.2} s: {:.0} cycles/s, {:.0} node-cycles/s, {} \
+            "{}{program} on {}\n{}\n{}\n{} cycles simulated in {:.2} s: {:.0} cycles/s, {:.0} node-cycles/s, {} \
              thread{}, {} model\nhash {}\n",
             self.bench,
             self.shape,

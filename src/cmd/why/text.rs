@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Findings of `gyre why` for people.
 
-use comfy_table::CellAlignment;
+use comfy_table::{CellAlignment, ContentArrangement};
 use gyre::outcome::table;
 use gyre_timeline::{Message, Messages};
 use gyre_why::{Analysis, Explained, Kind};
@@ -9,6 +9,9 @@ use gyre_why::{Analysis, Explained, Kind};
 use super::cycles::Cycles;
 use super::figures::parts;
 use super::prove::{CAUSES, Proof};
+
+/// Columns of a terminal.
+const TERMINAL: u16 = 80;
 
 /// Kinds of segments of the critical path that people are shown.
 const PARTS: usize = 6;
@@ -165,6 +168,8 @@ fn messages_text(messages: &Messages, explained: &[Explained], cycles: Cycles) -
 
 fn message_text(message: &Message, explained: &Explained, cycles: Cycles) -> String {
     let mut rows = table(&["stage", "cycles", "meanwhile"]);
+    rows.set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(TERMINAL);
     if let Some(column) = rows.column_mut(2) {
         column.set_cell_alignment(CellAlignment::Left);
     }
