@@ -225,7 +225,7 @@ CELLS = [
         bound=10,
         cover=14,
         faults=(
-            Fault("router/inject_buffer.sv", "{Word3 ? next_birth : '0, next_route};", "{Word3 ? next_birth : '0, read.route};"),
+            Fault("router/inject_buffer.sv", "{Word3 ? second_birth : '0, second.route};", "{Word3 ? second_birth : '0, read.route};"),
             Fault("common/gyre_queues.sv", "first_o = ahead == '0;", "first_o = level_q[push_queue_i] == '0;"),
         ),
     ),

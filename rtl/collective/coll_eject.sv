@@ -41,7 +41,7 @@ module coll_eject
   end
 
   for (genvar c = 0; c < int'(NumClasses); c++) begin : gen_class
-    logic      unused_first, unused_peek, unused_full, unused_busy;
+    logic      unused_first, unused_stamp, unused_second, unused_full, unused_busy;
     flit_ctl_t unused_ctl;
 
     gyre_queues #(
@@ -54,16 +54,18 @@ module coll_eject
         .rst_ni,
         .push_i      (push_i && push_class_i == 1'(c)),
         .push_queue_i(1'b0),
+        .stamp_i     ('0),
         .side_i      (push_ctl_i),
         .data_i      (push_data_i),
         .first_o     (unused_first),
         .read_i      (valid[c]),
         .queue_i     (1'b0),
         .pop_i       (pop[c]),
+        .stamp_o     (unused_stamp),
         .side_o      (ej_ctl_o[c]),
         .data_o      (ej_data_o[c]),
-        .peek_side_o (unused_ctl),
-        .peek_data_o (unused_peek),
+        .second_side_o(unused_ctl),
+        .second_stamp_o(unused_second),
         .nonempty_o  (valid[c]),
         .full_o      (unused_full),
         .busy_o      (unused_busy)           // the queue is not empty then

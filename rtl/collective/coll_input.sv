@@ -108,7 +108,7 @@ module coll_input
   );
 
   // ---- queues -------------------------------------------------------------------------------
-  logic      unused_first, unused_peek;
+  logic      unused_first, unused_stamp, unused_second;
   flit_ctl_t unused_ctl;
 
   gyre_queues #(
@@ -121,16 +121,18 @@ module coll_input
       .rst_ni,
       .push_i      (push),
       .push_queue_i(push_route),
+      .stamp_i     ('0),
       .side_i      (push_ctl),
       .data_i      (rx_data_i),                    // of a closing tail without meaning
       .first_o     (unused_first),
       .read_i,
       .queue_i     (route_i),
       .pop_i,
+      .stamp_o     (unused_stamp),
       .side_o      (ctl_o),
       .data_o,
-      .peek_side_o (unused_ctl),
-      .peek_data_o (unused_peek),
+      .second_side_o(unused_ctl),
+      .second_stamp_o(unused_second),
       .nonempty_o  (nonempty),
       .full_o      (full),
       .busy_o      (fetching)

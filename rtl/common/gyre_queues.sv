@@ -2,30 +2,32 @@
 // FIFOs in block RAM, one word in and one out a cycle: a word that is pushed in one cycle can be popped in the next.
 // The two oldest words of each queue are in front of the RAM, in memories of a few words that are read at once. A word
 // that finds at most one ahead of it goes there directly. At a pop the RAM is read; its word comes to the front in the next
-// cycle, as the second of its queue. `side_i` is a part of the word at which registers alone look, as they must at the
-// machine's time.
+// cycle, as the second of its queue. A word is data, a side part, and a stamp; at the stamp registers alone look, as they
+// must at the machine's time.
 module gyre_queues #(
     parameter int unsigned NumQueues = 4,
     parameter int unsigned Depth = 64,       // words a queue
     parameter int unsigned Width = 32,
     parameter int unsigned SideW = 1,
-    parameter int unsigned PeekW = 1,        // uppermost bits of the data of a second word that are shown
+    parameter int unsigned StampW = 1,
     localparam int unsigned QueueW = (NumQueues > 1) ? $clog2(NumQueues) : 1
 ) (
     input  logic                 clk_i,
     input  logic                 rst_ni,
     input  logic                 push_i,
     input  logic [QueueW-1:0]    push_queue_i,
+    input  logic [StampW-1:0]    stamp_i,
     input  logic [SideW-1:0]     side_i,
     input  logic [Width-1:0]     data_i,
     output logic                 first_o,    // with push_i: it is the oldest of its queue in the next cycle
     input  logic                 read_i,     // queue_i is read
     input  logic [QueueW-1:0]    queue_i,
     input  logic                 pop_i,      // the word read leaves
-    output logic [SideW-1:0]     side_o,     // oldest word of queue_i
+    output logic [StampW-1:0]    stamp_o,    // oldest word of queue_i
+    output logic [SideW-1:0]     side_o,
     output logic [Width-1:0]     data_o,
-    output logic [SideW-1:0]     peek_side_o, // second word, if there is one
-    output logic [PeekW-1:0]     peek_data_o,
+    output logic [StampW-1:0]    second_stamp_o, // second word, if there is one
+    output logic [SideW-1:0]     second_side_o,
     output logic [NumQueues-1:0] nonempty_o,
     output logic [NumQueues-1:0] full_o,
     output logic                 busy_o      // a word is on its way from the RAM to the front
@@ -40,10 +42,12 @@ module gyre_queues #(
   end
 
   // In front of the RAM: words pushed directly, and words fetched from it; two places a queue, used in turn.
-  logic [Width-1:0]       direct_data  [2*NumQueues];
-  logic [SideW-1:0]       direct_side  [2*NumQueues];
-  logic [Width-1:0]       fetched_data [2*NumQueues];
-  logic [SideW-1:0]       fetched_side [2*NumQueues];
+  logic [Width-1:0]       direct_data   [2*NumQueues];
+  logic [SideW-1:0]       direct_side   [2*NumQueues];
+  logic [StampW-1:0]      direct_stamp  [2*NumQueues];
+  logic [Width-1:0]       fetched_data  [2*NumQueues];
+  logic [SideW-1:0]       fetched_side  [2*NumQueues];
+  logic [StampW-1:0]      fetched_stamp [2*NumQueues];
   logic [2*NumQueues-1:0] direct_q;                  // place: it holds a word pushed directly
 
   logic [AddrW-1:0]       head_q  [NumQueues];       // oldest word in the RAM
@@ -90,34 +94,38 @@ module gyre_queues #(
   logic [FrontW-1:0] front, second, fetch_place_q;
   logic [Width-1:0]  ram_data;
   logic [SideW-1:0]  ram_side;
+  logic [StampW-1:0] ram_stamp;
 
   always_comb begin
-    front  = '0;
-    second = '0;
-    side_o = '0;
-    data_o = '0;
-    peek_data_o = '0;
-    peek_side_o = '0;
-    fetch  = 1'b0;
+    front          = '0;
+    second         = '0;
+    fetch          = 1'b0;
+    data_o         = '0;
+    side_o         = '0;
+    stamp_o        = '0;
+    second_side_o  = '0;
+    second_stamp_o = '0;
     if (read_i) begin
       front  = place(queue_i, turn_q[queue_i]);
       second = place(queue_i, !turn_q[queue_i]);
       if (direct_q[front]) begin
-        data_o = direct_data[front];
-        side_o = direct_side[front];
+        data_o  = direct_data[front];
+        side_o  = direct_side[front];
+        stamp_o = direct_stamp[front];
       end else begin
-        data_o = fetched_data[front];
-        side_o = fetched_side[front];
+        data_o  = fetched_data[front];
+        side_o  = fetched_side[front];
+        stamp_o = fetched_stamp[front];
       end
       if (fetch_q && fetch_place_q == second) begin
-        peek_data_o = ram_data[Width-1-:PeekW];
-        peek_side_o = ram_side;
+        second_side_o  = ram_side;
+        second_stamp_o = ram_stamp;
       end else if (direct_q[second]) begin
-        peek_data_o = direct_data[second][Width-1-:PeekW];
-        peek_side_o = direct_side[second];
+        second_side_o  = direct_side[second];
+        second_stamp_o = direct_stamp[second];
       end else begin
-        peek_data_o = fetched_data[second][Width-1-:PeekW];
-        peek_side_o = fetched_side[second];
+        second_side_o  = fetched_side[second];
+        second_stamp_o = fetched_stamp[second];
       end
       fetch = pop_i && deep_q[queue_i];
     end
@@ -151,18 +159,34 @@ module gyre_queues #(
       .rdata_o(ram_side)
   );
 
+  gyre_ram #(
+      .Width(StampW),
+      .Depth(Entries)
+  ) u_stamp (
+      .clk_i,
+      .rst_ni,
+      .write_i(store),
+      .waddr_i(tail_q[push_queue_i]),
+      .wdata_i(stamp_i),
+      .read_i (fetch),
+      .raddr_i(head_q[queue_i]),
+      .rdata_o(ram_stamp)
+  );
+
   always_ff @(posedge clk_i) begin
     if (direct) begin
       automatic logic [FrontW-1:0] free = place(push_queue_i, turn_q[push_queue_i] ^ level_q[push_queue_i][0]);
-      direct_data[free] <= data_i;
-      direct_side[free] <= side_i;
-      direct_q[free]    <= 1'b1;
+      direct_data[free]  <= data_i;
+      direct_side[free]  <= side_i;
+      direct_stamp[free] <= stamp_i;
+      direct_q[free]     <= 1'b1;
     end
     if (fetch) fetch_place_q <= front;
     if (fetch_q) begin
-      fetched_data[fetch_place_q] <= ram_data;
-      fetched_side[fetch_place_q] <= ram_side;
-      direct_q[fetch_place_q]     <= 1'b0;
+      fetched_data[fetch_place_q]  <= ram_data;
+      fetched_side[fetch_place_q]  <= ram_side;
+      fetched_stamp[fetch_place_q] <= ram_stamp;
+      direct_q[fetch_place_q]      <= 1'b0;
     end
   end
 

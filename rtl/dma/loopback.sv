@@ -21,28 +21,25 @@ module loopback
     output logic [FW-1:0]         ej_data_o [NetClasses],
     output logic                  idle_o         // nothing is inside
 );
-  localparam int unsigned CtlW = $bits(flit_ctl_t);
-
   if (Depth * FlitBytes < HeaderBytes + MaxPayloadBytes) begin : gen_bad_depth
     $fatal(1, "loopback: Depth of %0d flits does not hold a full packet", Depth);
   end
 
-  logic [NetClasses-1:0] push, pop, empty, credit_q;
+  logic [NetClasses-1:0] push, pop, valid, credit_q;
 
   for (genvar c = 0; c < NetClasses; c++) begin : gen_class
-    logic [CtlW+FW-1:0] head;
-    logic unused_full;
-    logic [$clog2(Depth+1)-1:0] unused_level;
+    logic      unused_first, unused_stamp, unused_second, unused_full, unused_busy;
+    flit_ctl_t unused_ctl;
 
     assign push[c] = inj_valid_i && inj_class_i == 2'(c);
-    assign pop[c]  = !empty[c] && ej_ready_i[c];
+    assign pop[c]  = valid[c] && ej_ready_i[c];
 
-    gyre_fifo #(.Width(CtlW + FW), .Depth(Depth)) u_flits (
-        .clk_i, .rst_ni, .clear_i(1'b0),
-        .push_i(push[c]), .data_i({inj_ctl_i, inj_data_i}), .pop_i(pop[c]),
-        .data_o(head), .empty_o(empty[c]), .full_o(unused_full), .level_o(unused_level)
+    gyre_queues #(.NumQueues(1), .Depth(Depth), .Width(FW), .SideW($bits(flit_ctl_t))) u_flits (
+        .clk_i, .rst_ni, .push_i(push[c]), .push_queue_i(1'b0), .stamp_i('0), .side_i(inj_ctl_i),
+        .data_i(inj_data_i), .first_o(unused_first), .read_i(valid[c]), .queue_i(1'b0), .pop_i(pop[c]),
+        .stamp_o(unused_stamp), .side_o(ej_ctl_o[c]), .data_o(ej_data_o[c]), .second_stamp_o(unused_second),
+        .second_side_o(unused_ctl), .nonempty_o(valid[c]), .full_o(unused_full), .busy_o(unused_busy)
     );
-    assign {ej_ctl_o[c], ej_data_o[c]} = head;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -50,9 +47,9 @@ module loopback
     else credit_q <= pop;
   end
 
-  assign ej_valid_o   = ~empty;
+  assign ej_valid_o   = valid;
   assign inj_credit_o = credit_q;
-  assign idle_o       = (&empty) && credit_q == '0;
+  assign idle_o       = (valid | credit_q) == '0;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

@@ -9,6 +9,7 @@ module gyre_queues_formal #(
     input logic       clk_i,
     input logic       push_i,
     input logic [0:0] push_queue_i,
+    input logic [0:0] stamp_i,
     input logic [0:0] side_i,
     input logic [0:0] data_i,
     input logic       read_i,
@@ -20,17 +21,18 @@ module gyre_queues_formal #(
   always_ff @(posedge clk_i) rst_n <= 1'b1;
 
   logic                 first, busy;
-  logic [0:0]           side, data;
-  logic [1:0]           peek;
+  logic [0:0]           stamp, side, data;
+  logic [1:0]           second;
   logic [NumQueues-1:0] nonempty, full;
-  gyre_queues #(.NumQueues(NumQueues), .Depth(Depth), .Width(1), .SideW(1), .PeekW(1)) dut (
-      .clk_i, .rst_ni(rst_n), .push_i, .push_queue_i, .side_i, .data_i, .first_o(first), .read_i, .queue_i, .pop_i,
-      .side_o(side), .data_o(data), .peek_side_o(peek[1]), .peek_data_o(peek[0]), .nonempty_o(nonempty), .full_o(full), .busy_o(busy)
+  gyre_queues #(.NumQueues(NumQueues), .Depth(Depth), .Width(1), .SideW(1), .StampW(1)) dut (
+      .clk_i, .rst_ni(rst_n), .push_i, .push_queue_i, .stamp_i, .side_i, .data_i, .first_o(first), .read_i, .queue_i, .pop_i,
+      .stamp_o(stamp), .side_o(side), .data_o(data), .second_stamp_o(second[1]), .second_side_o(second[0]),
+      .nonempty_o(nonempty), .full_o(full), .busy_o(busy)
   );
 
   logic [NumQueues-1:0][LevelW-1:0] level_q;
   logic                             here_q, which_q;
-  logic [1:0]                       track_q;
+  logic [2:0]                       track_q;
   logic [LevelW-1:0]                ahead_q;
   always_ff @(posedge clk_i) begin
     if (!rst_n) begin
@@ -47,7 +49,7 @@ module gyre_queues_formal #(
       if (!here_q && push_i && track_i) begin
         here_q  <= 1'b1;
         which_q <= push_queue_i;
-        track_q <= {side_i, data_i};
+        track_q <= {stamp_i, side_i, data_i};
         ahead_q <= level_q[push_queue_i] - LevelW'(pop_i && queue_i == push_queue_i);
       end
     end
@@ -58,8 +60,8 @@ module gyre_queues_formal #(
     AssumeRoom : assume (!push_i || !full[push_queue_i]);
     Levels : assert (nonempty == {level_q[1] != '0, level_q[0] != '0} &&
                      full == {32'(level_q[1]) == Depth, 32'(level_q[0]) == Depth});
-    InOrder : assert (!(here_q && ahead_q == '0 && read_i && queue_i == which_q) || {side, data} == track_q);
-    Second : assert (!(here_q && 32'(ahead_q) == 1 && read_i && queue_i == which_q) || peek == track_q);
+    InOrder : assert (!(here_q && ahead_q == '0 && read_i && queue_i == which_q) || {stamp, side, data} == track_q);
+    Second : assert (!(here_q && 32'(ahead_q) == 1 && read_i && queue_i == which_q) || second == track_q[2:1]);
     Busy : assert (!busy || nonempty != '0);
     First : assert (first == (push_i && level_q[push_queue_i] == LevelW'(pop_i && queue_i == push_queue_i)));
     CoverWrap : cover (full == '1 && here_q && which_q == 1'b1 && ahead_q == '0 && dut.head_q[1] == dut.high[1]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
 // loopback: each class has as many credits as its FIFO has slots, lost or doubled never, and its flits come out as its
-// own; their order is that of gyre_fifo. The depth is that of a full packet of the widest flits.
+// own; their order is that of gyre_queues. The depth is that of a full packet of the widest flits.
 module loopback_formal
   import gyre_pkg::*;
 #(

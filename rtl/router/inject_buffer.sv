@@ -38,31 +38,26 @@ module inject_buffer
   typedef struct packed {
     logic [RouteW-1:0] route;              // of a head, all but the birth
     flit_ctl_t         ctl;
-    logic [FlitW-1:0]  data;
-  } word_t;
+  } side_t;
 
-  word_t                pushed, read;
-  logic [BirthW-1:0]    birth, next_birth; // of the flit read, and of the one behind it
-  logic [RouteW-1:0]    next_route;
+  side_t                pushed, read, second;
+  logic [BirthW-1:0]    birth, second_birth;
+  logic [FlitW-1:0]     data;
   logic                 first, unused_busy;
   logic [NumQueues-1:0] body_q;
   route_t               route_q[NumQueues];
 
   assign body_o  = body_q;
   assign route_o = route_q;
+  assign ctl_o   = read.ctl;
 
   always_comb begin
-    pushed = '0;
-    if (push_i) begin
-      pushed.ctl  = push_ctl_i;
-      pushed.data = push_data_i;
-      if (push_ctl_i.head) pushed.route = RouteW'(route_inject(cfg_i, 4'(PortId), push_data_i[63:0]));
-    end
+    pushed = '{ctl: push_ctl_i, default: '0};
+    if (push_i && push_ctl_i.head) pushed.route = RouteW'(route_inject(cfg_i, 4'(PortId), push_data_i[63:0]));
   end
 
   always_comb begin
-    ctl_o  = read.ctl;
-    data_o = read.data;
+    data_o = data;
     if (Word3 && read.ctl.head) data_o[BirthBit%FlitW+:BirthW] = birth;
   end
 
@@ -78,37 +73,39 @@ module inject_buffer
   gyre_queues #(
       .NumQueues(NumQueues),
       .Depth    (Depth),
-      .Width    ($bits(word_t)),
-      .SideW    (BirthW),
-      .PeekW    (RouteW)
+      .Width    (FlitW),
+      .SideW    ($bits(side_t)),
+      .StampW   (BirthW)
   ) u_queues (
       .clk_i,
       .rst_ni,
       .push_i,
       .push_queue_i,
-      .side_i     (now_i),
-      .data_i     (pushed),
-      .first_o    (first),
-      .read_i     (read_i != '0),
-      .queue_i    (queue_o),
+      .stamp_i       (now_i),
+      .side_i        (pushed),
+      .data_i        (push_data_i),
+      .first_o       (first),
+      .read_i        (read_i != '0),
+      .queue_i       (queue_o),
       .pop_i,
-      .side_o     (birth),
-      .data_o     (read),
-      .peek_side_o(next_birth),
-      .peek_data_o(next_route),
+      .stamp_o       (birth),
+      .side_o        (read),
+      .data_o        (data),
+      .second_stamp_o(second_birth),
+      .second_side_o (second),
       .nonempty_o,
       .full_o,
-      .busy_o     (unused_busy)            // a queue is not empty then
+      .busy_o        (unused_busy)         // a queue is not empty then
   );
 
   // Routes in front (no reset: used under nonempty_o only).
   always_ff @(posedge clk_i) begin
-    if (pop_i && read.ctl.tail) route_q[queue_o] <= {Word3 ? next_birth : '0, next_route};
+    if (pop_i && read.ctl.tail) route_q[queue_o] <= {Word3 ? second_birth : '0, second.route};
     if (first && push_ctl_i.head) route_q[push_queue_i] <= {Word3 ? now_i : '0, pushed.route};
   end
 
   logic unused_route;
-  assign unused_route = ^{read.route, Word3 ? '0 : {next_birth, birth}};
+  assign unused_route = ^{read.route, second.ctl, Word3 ? '0 : {second_birth, birth}};
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) body_q <= '0;
