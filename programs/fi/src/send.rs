@@ -19,6 +19,9 @@ use crate::send_data::{copy, staged, total};
 /// Longest message that is sent at once, bytes: with its header in one packet.
 pub const INJECT: usize = SendImmediate::MAX_HEADED - Header::BYTES;
 
+/// Bits of a tag that are an MPI program's own: those that MPICH and Open MPI both leave to it.
+const SHOWN_TAG: u32 = (1 << 20) - 1;
+
 /// A message to be sent.
 pub struct Send {
     /// Its kind.
@@ -71,9 +74,11 @@ impl Send {
         let (header, comm) = self.header().encode();
         let destination = port.peer(self.to)?;
         let dispatch = self.kind.dispatch(protocol);
+        let tag = self.shown_tag();
         let done = self.done(port, keep);
         port.context.send(SendMessage {
             comm,
+            tag,
             header: header.to_vec(),
             protocol: match protocol {
                 Protocol::Eager => SendProtocol::Eager,
@@ -97,6 +102,7 @@ impl Send {
         let destination = port.peer(self.to)?;
         port.context.send_immediate(&SendImmediate {
             comm,
+            tag: self.shown_tag(),
             header: &header,
             data: &data[..bytes],
             ..SendImmediate::new(destination, self.kind.dispatch(Protocol::Eager))
@@ -110,6 +116,11 @@ impl Send {
             tag: self.tag,
             data: self.data,
         }
+    }
+
+    /// The tag that timelines show: the low bits are those of an MPI program's tag. Nothing is matched by it.
+    const fn shown_tag(&self) -> u32 {
+        self.tag as u32 & SHOWN_TAG
     }
 
     /// Callback that ends the send; it holds `keep` until then.

@@ -42,7 +42,8 @@ impl Limit {
         let (metric, limit) = text.split_once('=').ok_or_else(refuse)?;
         let percent = limit.trim().trim_end_matches('%');
         let size: f64 = percent
-            .trim_start_matches(['+', '-'])
+            .strip_prefix(['+', '-'])
+            .unwrap_or(percent)
             .parse()
             .ok()
             .filter(|size: &f64| size.is_finite() && *size >= 0.0)
