@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Open-loop random traffic for machines of routers and for DMA engines, and what is counted of it.
 
+use gyre_layout::packet_bytes;
 use gyre_sim::{Delivery, RawPacket, Traffic};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Map, Value, json};
 
+use super::link_load::FLIT_BYTES;
 use super::pattern::{Destinations, coordinates, node_number};
 
 /// Traffic that every node offers.
@@ -43,9 +45,9 @@ pub(super) struct Short {
     pub share: f64,
 }
 
-/// Flits of a packet: header and payload rounded up to 32 B.
+/// Flits of a packet.
 pub(super) fn flits(payload: u16) -> u64 {
-    (u64::from(payload).div_ceil(32) + 1) * 2
+    packet_bytes(payload.into()) as u64 / FLIT_BYTES
 }
 
 /// A packet that a source has drawn.

@@ -64,8 +64,9 @@ pub fn run(args: &CompareArgs, command: &CommandLine) -> Result<Compared, Comman
         .collect::<Result<_, _>>()?;
     let subject = args.subject.as_deref().map(Subject::named);
     check(args, &sides, subject.as_ref())?;
-    let [a, b] = sides.map(|side| side.result(subject.as_ref(), &args.machine, command));
-    let (a, b) = (a?, b?);
+    // Both are refused before one is simulated.
+    let [a, b] = sides.map(|side| side.prepare(subject.as_ref(), &args.machine));
+    let (a, b) = (a?.measure(command)?, b?.measure(command)?);
     let figures = rows(&a.figures, &b.figures);
     let verdicts = limit::judge(&limits, &figures)?;
     let show = args
@@ -104,10 +105,5 @@ fn check(
         _ => {}
     }
     args.machine.refuse_observers("a comparison makes two")?;
-    for side in sides {
-        if let (Some(subject), false) = (subject, side.is_recorded()) {
-            subject.check(&side.options(&args.machine)?.options)?;
-        }
-    }
     Ok(())
 }

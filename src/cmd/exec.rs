@@ -12,7 +12,7 @@ mod shared;
 use std::cell::{Cell, RefCell};
 use std::env;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, ExitCode, Stdio};
 use std::rc::Rc;
 use std::thread;
@@ -130,9 +130,7 @@ pub fn settings_help() -> String {
 pub fn main(args: &ExecArgs, command: &CommandLine) -> ExitCode {
     let result = run(args, command).and_then(|outcome| {
         if let Some(path) = &args.json {
-            let text = outcome.text(true).map_err(io::Error::from);
-            let written = text.and_then(|text| gyre_files::write(path, text.as_bytes()));
-            written.map_err(|error| RunError::Output(unwritable("--json", path, error)))?;
+            write_json(&outcome, path)?;
         }
         Ok(outcome)
     });
@@ -150,6 +148,16 @@ pub fn main(args: &ExecArgs, command: &CommandLine) -> ExitCode {
             ExitCode::from(error.status())
         }
     }
+}
+
+/// Writes the figures of a run, one JSON object, where standard output is the program's.
+///
+/// # Errors
+/// A figure that JSON cannot hold, or a file that cannot be written.
+pub(super) fn write_json(outcome: &Outcome, path: &Path) -> Result<(), RunError> {
+    let text = outcome.text(true).map_err(io::Error::from);
+    let written = text.and_then(|text| gyre_files::write(path, text.as_bytes()));
+    written.map_err(|error| RunError::Output(unwritable("--json", path, error)))
 }
 
 /// Result of a run of a program.
@@ -186,7 +194,7 @@ impl Prepared {
         let mut spec = MachineSpec::new(options, &settings, shape.map(cubic_shape).transpose()?)?;
         let tasks = args.tasks.unwrap_or(spec.nodes());
         let placement = Placement::new(tasks, &spec.config.dims, args.map.as_deref())?;
-        let program = std::path::Path::new(&args.program[0]);
+        let program = Path::new(&args.program[0]);
         gyre_files::keep(program)
             .map_err(|error| UsageError::Combination(format!("{}: {error}", program.display())))?;
         if let Some(path) = &args.json {

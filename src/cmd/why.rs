@@ -8,8 +8,6 @@ mod program;
 mod prove;
 mod text;
 
-use std::io;
-
 use clap::{Args, Subcommand};
 use gyre_timeline::{Message, Messages, Stages};
 
@@ -19,8 +17,7 @@ use self::prove::CAUSES;
 use crate::cmd::exec::{self, ExecArgs};
 use crate::cmd::workload::WorkloadArgs;
 use crate::error::CommandError;
-use gyre::error::RunError;
-use gyre::options::{MachineOptions, UsageError, unwritable};
+use gyre::options::{MachineOptions, UsageError};
 use gyre::outcome::{Outcome, SimFigures, Stopwatch};
 
 /// Messages that are told of unless one is chosen: the slowest.
@@ -128,7 +125,12 @@ pub fn run(args: WhyArgs) -> Result<Reasons, CommandError> {
         false => Vec::new(),
     };
     let spec = program.spec();
-    let sim = SimFigures::new(observed.cycles, spec.nodes(), &clock, spec.config.threads);
+    let sim = SimFigures::new(
+        observed.ended.cycles,
+        spec.nodes(),
+        &clock,
+        spec.config.threads,
+    );
     let cycles = Cycles(observed.recording.cycle_ps);
     let text = text::text(
         &analysis,
@@ -143,14 +145,12 @@ pub fn run(args: WhyArgs) -> Result<Reasons, CommandError> {
         params: program.params(),
         metrics: figures::metrics(&observed, &analysis, &explained, &proofs, cycles),
         sim,
-        hash: format!("{:016x}", observed.hash),
+        hash: format!("{:016x}", observed.ended.hash),
         pictures: Vec::new(),
         passed: true,
     };
     if let Some(path) = program.json_file() {
-        let text = outcome.text(true).map_err(io::Error::from);
-        let written = text.and_then(|text| gyre_files::write(path, text.as_bytes()));
-        written.map_err(|error| RunError::Output(unwritable("--json", path, error)))?;
+        exec::write_json(&outcome, path)?;
     }
     Ok(Reasons {
         outcome,
@@ -161,14 +161,8 @@ pub fn run(args: WhyArgs) -> Result<Reasons, CommandError> {
 
 /// Refuses files, which `other` writes.
 fn refuse(options: &MachineOptions, other: &str) -> Result<(), UsageError> {
-    let given = [
-        ("--trace", options.trace.is_some()),
-        ("--trace-on-failure", options.trace_on_failure.is_some()),
-        ("--timeline", options.timeline.is_some()),
-        ("--log", options.log.is_some()),
-    ];
-    match given.iter().find(|(_, given)| *given) {
-        Some((option, _)) => Err(UsageError::Combination(format!(
+    match options.observer() {
+        Some(option) => Err(UsageError::Combination(format!(
             "{option}: `gyre why` writes no file; `{other}` does, of the same run"
         ))),
         None => Ok(()),

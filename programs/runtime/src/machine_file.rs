@@ -49,6 +49,7 @@ const REORDER: Setting<bool> = Setting::flag(
     false,
     "bursts of different AXI ids may overtake each other",
 );
+
 /// A number of the nodes' micro-architecture.
 const fn of_node(
     key: &'static str,

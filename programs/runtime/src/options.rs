@@ -141,18 +141,25 @@ impl MachineOptions {
     /// # Errors
     /// [`UsageError::Combination`]: the option.
     pub fn refuse_observers(&self, many: &str) -> Result<(), UsageError> {
+        match self.observer() {
+            Some(option) => Err(UsageError::Combination(format!(
+                "{option}: shows one machine, and {many}: expected with `gyre bench` or `gyre run`"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// An option among them that writes a file of what one machine did.
+    pub fn observer(&self) -> Option<&'static str> {
         let given = [
             ("--trace", self.trace.is_some()),
             ("--trace-on-failure", self.trace_on_failure.is_some()),
             ("--timeline", self.timeline.is_some()),
             ("--log", self.log.is_some()),
         ];
-        match given.into_iter().find(|&(_, given)| given) {
-            Some((option, _)) => Err(UsageError::Combination(format!(
-                "{option}: shows one machine, and {many}: expected with `gyre bench` or `gyre run`"
-            ))),
-            None => Ok(()),
-        }
+        given
+            .into_iter()
+            .find_map(|(option, given)| given.then_some(option))
     }
 }
 

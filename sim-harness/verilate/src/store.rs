@@ -306,7 +306,8 @@ impl Store {
             let entry = Entry {
                 path: entry_of(&path),
             };
-            match Own::of(&path) {
+            let own = Own::of(&path);
+            match own {
                 Some(Own::Part) => {}
                 Some(Own::Lock) if !entry.path.exists() => {}
                 _ => continue,
@@ -314,8 +315,8 @@ impl Store {
             let file = entry.open_lock()?;
             // Else a build is under way, or the entry in use.
             if file.try_lock().is_ok() {
-                for part in self.parts_of(&entry.path)? {
-                    remove_part(&part)?;
+                if own == Some(Own::Part) {
+                    remove_part(&path)?;
                 }
                 if !entry.path.exists() {
                     remove(&entry.lock_path())?;

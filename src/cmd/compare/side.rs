@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gyre::options::{MachineOptions, UsageError};
-use gyre::outcome::Outcome;
 use gyre::waves::CommandLine;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
@@ -35,10 +34,18 @@ enum Kind {
     Machine(Vec<(String, String)>),
 }
 
-/// Options of a machine, with the RTL of a commit while they are used.
-pub(super) struct SideOptions {
-    pub(super) options: MachineOptions,
-    _tree: Option<TempDir>,
+/// A side that can be measured.
+pub(super) enum Ready<'a> {
+    /// It is measured already.
+    Recorded(Measured),
+    /// A machine, and what is measured on it.
+    Machine {
+        name: String,
+        subject: &'a Subject<'a>,
+        options: Box<MachineOptions>,
+        /// The RTL of a commit, while it is used.
+        _tree: Option<TempDir>,
+    },
 }
 
 /// A side with its figures.
@@ -91,86 +98,102 @@ impl Side {
         matches!(self.kind, Kind::Recorded(_))
     }
 
-    /// Options of its machine: `base`, with its own values over them.
+    /// The side ready to be measured by `subject`: a result read, a machine of the options `base` with its own values over
+    /// them.
     ///
     /// # Errors
-    /// A value that an option does not take, or one that is given twice; a commit that there is not.
-    pub(super) fn options(&self, base: &MachineOptions) -> Result<SideOptions, UsageError> {
-        let mut options = base.clone();
-        let mut tree = None;
-        let Kind::Machine(values) = &self.kind else {
-            unreachable!("{}: a result has no options", self.name);
+    /// A file that is no result; options that make no machine for the subject; a commit that there is not.
+    pub(super) fn prepare<'a>(
+        self,
+        subject: Option<&'a Subject<'a>>,
+        base: &MachineOptions,
+    ) -> Result<Ready<'a>, CommandError> {
+        let values = match self.kind {
+            Kind::Recorded(file) => return Ok(Ready::Recorded(recorded(self.name, &file)?)),
+            Kind::Machine(values) => values,
         };
-        for (key, value) in values {
-            if key == "commit" {
-                let folder = checked_out(value)?;
-                options.rtl = Some(folder.path().join("rtl"));
-                tree = Some(folder);
-                continue;
-            }
-            options.set.retain(|given| {
-                given.split_once('=').map(|(given, _)| given.trim()) != Some(key.as_str())
-            });
-            apply(&mut options, key, value)?;
-        }
-        Ok(SideOptions {
-            options,
+        let subject = subject.unwrap_or_else(|| unreachable!("a machine is measured by a subject"));
+        let (options, tree) = options(&values, base)?;
+        subject.check(&options)?;
+        Ok(Ready::Machine {
+            name: self.name,
+            subject,
+            options: Box::new(options),
             _tree: tree,
         })
     }
+}
 
-    /// Its figures: read, or measured by `subject`.
+impl Ready<'_> {
+    /// Its figures.
     ///
     /// # Errors
-    /// A file that is no result; a machine that did not run to its end.
-    pub(super) fn result(
-        &self,
-        subject: Option<&Subject<'_>>,
-        base: &MachineOptions,
-        command: &CommandLine,
-    ) -> Result<Measured, CommandError> {
-        let (parameters, figures, hash, passed) = match (&self.kind, subject) {
-            (Kind::Recorded(file), _) => {
-                let result = read(file)?;
-                let member = |name: &str| result.get(name).cloned();
-                let figures = member("metrics").or_else(|| member("curves"));
-                let Some(figures) = figures else {
-                    return Err(UsageError::Value {
-                        option: "compare".into(),
-                        value: self.name.clone(),
-                        expected: "what --json of a command prints, with metrics or curves".into(),
-                    }
-                    .into());
-                };
-                let hash = member("hash").and_then(|hash| hash.as_str().map(String::from));
-                let shape = member("shape").unwrap_or_default();
-                (
-                    parameters(&shape, member("params").unwrap_or_default()),
-                    figures,
-                    hash,
-                    true,
-                )
+    /// A machine that did not run to its end.
+    pub(super) fn measure(self, command: &CommandLine) -> Result<Measured, CommandError> {
+        match self {
+            Self::Recorded(measured) => Ok(measured),
+            Self::Machine {
+                name,
+                subject,
+                options,
+                ..
+            } => {
+                let outcome = subject.measure(&options, command)?;
+                let parameters = parameters(&json!(outcome.shape), Value::Object(outcome.params));
+                Ok(Measured {
+                    name,
+                    hash: Some(outcome.hash),
+                    passed: outcome.passed,
+                    parameters: flat(&parameters),
+                    figures: flat(&Value::Object(outcome.metrics)),
+                })
             }
-            (Kind::Machine(_), Some(subject)) => {
-                let side = self.options(base)?;
-                let outcome: Outcome = subject.measure(&side.options, command)?;
-                (
-                    parameters(&json!(outcome.shape), Value::Object(outcome.params)),
-                    Value::Object(outcome.metrics),
-                    Some(outcome.hash),
-                    outcome.passed,
-                )
-            }
-            (Kind::Machine(_), None) => unreachable!("a machine is measured by a subject"),
-        };
-        Ok(Measured {
-            name: self.name.clone(),
-            hash,
-            passed,
-            parameters: flat(&parameters),
-            figures: flat(&figures),
-        })
+        }
     }
+}
+
+/// Options of a machine: `base`, with `values` over them; and the RTL of a commit, if one of these asks for it.
+fn options(
+    values: &[(String, String)],
+    base: &MachineOptions,
+) -> Result<(MachineOptions, Option<TempDir>), UsageError> {
+    let mut options = base.clone();
+    let mut tree = None;
+    for (key, value) in values {
+        if key == "commit" {
+            let folder = checked_out(value)?;
+            options.rtl = Some(folder.path().join("rtl"));
+            tree = Some(folder);
+            continue;
+        }
+        options.set.retain(|given| {
+            given.split_once('=').map(|(given, _)| given.trim()) != Some(key.as_str())
+        });
+        apply(&mut options, key, value)?;
+    }
+    Ok((options, tree))
+}
+
+/// The result in a file.
+fn recorded(name: String, file: &Path) -> Result<Measured, UsageError> {
+    let result = read(file)?;
+    let member = |name: &str| result.get(name).cloned();
+    let Some(figures) = member("metrics").or_else(|| member("curves")) else {
+        return Err(UsageError::Value {
+            option: "compare".into(),
+            value: name,
+            expected: "what --json of a command prints, with metrics or curves".into(),
+        });
+    };
+    let shape = member("shape").unwrap_or_default();
+    let parameters = parameters(&shape, member("params").unwrap_or_default());
+    Ok(Measured {
+        name,
+        hash: member("hash").and_then(|hash| hash.as_str().map(String::from)),
+        passed: true,
+        parameters: flat(&parameters),
+        figures: flat(&figures),
+    })
 }
 
 /// Parameters of a result, with the shape first.
@@ -186,7 +209,7 @@ fn parameters(shape: &Value, given: Value) -> Value {
     Value::Object(all)
 }
 
-/// The result in a file.
+/// The members of a result in a file.
 fn read(file: &Path) -> Result<Map<String, Value>, UsageError> {
     let wrong = |error: String| UsageError::Combination(format!("{}: {error}", file.display()));
     let text = gyre_files::keep(file).and_then(|()| gyre_files::read_text(file, RESULT_BYTES));
@@ -204,22 +227,16 @@ fn checked_out(commit: &str) -> Result<TempDir, UsageError> {
     let root = gyre_verilate::checkout().map_err(|error| wrong(&error.to_string()))?;
     let folder = tempfile::tempdir().map_err(|error| wrong(&error.to_string()))?;
     let archive = folder.path().join("rtl.tar");
-    let steps = [
-        Command::new("git")
-            .arg("-C")
-            .arg(root)
-            .args(["archive", "--format=tar", "--output"])
-            .arg(&archive)
-            .args(["--end-of-options", commit, "rtl"]),
-        Command::new("tar")
-            .arg("-xf")
-            .arg(&archive)
-            .arg("-C")
-            .arg(folder.path()),
-    ]
-    .map(gyre_files::run);
-    for step in steps {
-        let output = step.map_err(|error| wrong(&error.to_string()))?;
+    let mut git = Command::new("git");
+    git.arg("-C")
+        .arg(root)
+        .args(["archive", "--format=tar", "--output"])
+        .arg(&archive)
+        .args(["--end-of-options", commit, "rtl"]);
+    let mut tar = Command::new("tar");
+    tar.arg("-xf").arg(&archive).arg("-C").arg(folder.path());
+    for mut step in [git, tar] {
+        let output = gyre_files::run(&mut step).map_err(|error| wrong(&error.to_string()))?;
         if !output.status.success() {
             return Err(wrong(&String::from_utf8_lossy(&output.stderr)));
         }
@@ -237,8 +254,9 @@ mod tests {
             set: vec!["load=0.3".into(), "node.lanes=4".into()],
             ..MachineOptions::default()
         };
-        let side = Side::parse("node.lanes=2,shape=4x4").expect("a side");
-        let options = side.options(&base).expect("known").options;
+        let values = [("node.lanes", "2"), ("shape", "4x4")];
+        let values = values.map(|(key, value)| (key.into(), value.into()));
+        let (options, _) = super::options(&values, &base).expect("known");
         assert_eq!(options.set, ["load=0.3", "node.lanes=2"]);
         assert_eq!(options.shape.as_deref(), Some("4x4"));
     }

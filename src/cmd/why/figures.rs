@@ -71,8 +71,8 @@ pub(super) fn metrics(
         proven => causes.take(proven).collect(),
     };
     object(json!({
-        "makespan_cycles": observed.makespan_cycles,
-        "makespan_ps": observed.makespan_ps,
+        "makespan_cycles": observed.ended.makespan_cycles,
+        "makespan_ps": observed.ended.makespan_ps,
         "critical_path_cycles": path_ps.div_ceil(cycles.0),
         "critical_path_ps": path_ps,
         "verdict": analysis.verdict,

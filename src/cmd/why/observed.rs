@@ -19,10 +19,7 @@ pub(super) struct Ended {
 
 /// A run of a program and its recording.
 pub(super) struct Observed {
-    pub(super) makespan_ps: u64,
-    pub(super) makespan_cycles: u64,
-    pub(super) cycles: u64,
-    pub(super) hash: u64,
+    pub(super) ended: Ended,
     pub(super) recording: Recording,
     pub(super) messages: Messages,
 }
@@ -49,10 +46,7 @@ impl Observed {
         let recording = with_operations(recording);
         let messages = Messages::of(&recording);
         Ok(Self {
-            makespan_ps: ended.makespan_ps,
-            makespan_cycles: ended.makespan_cycles,
-            cycles: ended.cycles,
-            hash: ended.hash,
+            ended,
             recording,
             messages,
         })

@@ -93,7 +93,9 @@ impl Program {
                 bar.finish_and_clear();
                 observed
             }
-            Self::Processes(..) => Observed::of(self.spec(), |spec| self.processes_ended(spec)),
+            Self::Processes(program) => {
+                Observed::of(self.spec(), |spec| processes_ended(program, spec))
+            }
         }
     }
 
@@ -127,25 +129,24 @@ impl Program {
                 };
                 ended(&goal, &spec, workload, &ProgressBar::hidden())?
             }
-            Self::Processes(..) => self.processes_ended(&spec)?,
+            Self::Processes(program) => processes_ended(program, &spec)?,
         };
         Ok(Some(ended.makespan_ps))
     }
+}
 
-    /// Runs its processes on a machine.
-    fn processes_ended(&self, spec: &MachineSpec) -> Result<Ended, CommandError> {
-        let Self::Processes(program) = self else {
-            unreachable!("a trace has no processes");
-        };
-        let (prepared, args) = &**program;
-        let ran = exec::execute(args, spec, &prepared.placement)?;
-        Ok(Ended {
-            makespan_ps: ran.makespan_ps,
-            makespan_cycles: ran.makespan_ps.div_ceil(spec.config.cycle_ps),
-            cycles: ran.machine.cycles,
-            hash: ran.machine.hash,
-        })
-    }
+/// Runs processes on a machine.
+fn processes_ended(
+    (prepared, args): &(Prepared, ExecArgs),
+    spec: &MachineSpec,
+) -> Result<Ended, CommandError> {
+    let ran = exec::execute(args, spec, &prepared.placement)?;
+    Ok(Ended {
+        makespan_ps: ran.makespan_ps,
+        makespan_cycles: ran.makespan_ps.div_ceil(spec.config.cycle_ps),
+        cycles: ran.machine.cycles,
+        hash: ran.machine.hash,
+    })
 }
 
 /// Runs a trace on a machine.

@@ -38,7 +38,7 @@ pub(super) fn all(
 ) -> Result<Vec<Proof>, CommandError> {
     let causes = &analysis.causes[..analysis.causes.len().min(causes)];
     let bar = progress::bar(causes.len() as u64, "counterfactuals");
-    let before = observed.makespan_ps;
+    let before = observed.ended.makespan_ps;
     let proofs = causes.iter().map(|cause| {
         let after = program.without(cause.culprit, &observed.messages)?;
         bar.inc(1);
