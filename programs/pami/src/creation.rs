@@ -213,7 +213,7 @@ unsafe fn elements<T: Copy>(
     }
     if count > most {
         return Err(Failure::invalid(format!(
-            "a list of {count} {what}, of which there are {most}"
+            "a list of {count} {what} has some twice, as there are {most}"
         )));
     }
     // SAFETY: what the caller promises.
@@ -303,7 +303,7 @@ pub unsafe extern "C" fn PAMI_Geometry_create_taskrange(
             .map(|slice| (slice.hi - slice.lo) as usize + 1)
             .sum();
         if listed > creation.tasks() {
-            return Err(Failure::invalid("the ranges overlap"));
+            return Err(Failure::invalid("the ranges have some tasks twice"));
         }
         let tasks = slices.iter().flat_map(|slice| slice.lo..=slice.hi);
         let endpoints = creation.endpoints(context_offset, tasks)?;

@@ -137,7 +137,7 @@ int main(void) {
   range.lo = range.hi = 0;
   RETURNS(PAMI_INVAL, PAMI_Geometry_create_tasklist(client, 0, NULL, 0, &geometry, NULL, 1, &task, SIZE_MAX, context,
                                                     NULL, NULL));
-  says("of which there are 2");
+  says("has some twice");
   RETURNS(PAMI_INVAL, PAMI_Geometry_create_taskrange(client, 0, NULL, 0, &geometry, NULL, 1, &range, SIZE_MAX / 8,
                                                      context, NULL, NULL));
   RETURNS(PAMI_INVAL, PAMI_Geometry_create_endpointlist(client, NULL, 0, &geometry, 1, &found, SIZE_MAX / 4, context,
