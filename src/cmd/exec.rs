@@ -35,7 +35,7 @@ use gyre_driver::{Op, TaskId};
 use gyre_remote::{
     Guardian, JobName, Limits, PmiServer, ProcessError, TaskDescription, TaskProcess,
 };
-use gyre_sim::{RunReport, Until};
+use gyre_sim::{RunReport, SimError, Until};
 use serde_json::{Map, Value, json};
 
 use self::barrier::Barrier;
@@ -285,6 +285,14 @@ fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
     })
 }
 
+/// Time of the last progress of a program that is stuck, picoseconds.
+fn stuck_since_ps(error: &SimError) -> Option<u64> {
+    let SimError::Actor { source, .. } = error else {
+        return None;
+    };
+    source.downcast_ref::<ProcessError>()?.stuck_since_ps()
+}
+
 /// Adds to an error of a run without waveform the command that shows its last cycles.
 fn with_command(error: RunError, spec: &MachineSpec, command: &CommandLine) -> RunError {
     let RunError::Sim(source) = &error else {
@@ -292,6 +300,10 @@ fn with_command(error: RunError, spec: &MachineSpec, command: &CommandLine) -> R
     };
     let Some(failure) = Failure::of(source, spec.config.cycle_ps) else {
         return error;
+    };
+    let failure = match stuck_since_ps(source) {
+        Some(ps) => failure.since(ps / spec.config.cycle_ps),
+        None => failure,
     };
     let window = failure.window(FAILURE_CYCLES);
     let option = format!(
@@ -314,6 +326,7 @@ pub(super) fn execute(
     spec: &MachineSpec,
     placement: &Placement,
 ) -> Result<Ran, RunError> {
+    gyre_remote::raise_descriptor_limit();
     let mut job = Job::on(spec.machine()?, &spec.costs, placement).map_err(RunError::from)?;
     // With more simulator threads than one, they have the other cores.
     let _pin = (spec.config.threads == 1).then(CorePin::claim).flatten();
@@ -462,6 +475,9 @@ impl Process {
         let mut process = TaskProcess::spawn_with_pmi(self.command, self.description, self.limits)?;
         if process.is_random() {
             screen.borrow_mut().random = true;
+        }
+        if process.is_long() {
+            screen.borrow_mut().long = true;
         }
         if let Some(input) = process.input() {
             type_into(input);

@@ -35,6 +35,77 @@ fn x6_programs_print_whole_lines_in_order_of_simulated_time() {
 }
 
 #[test]
+fn x6_long_lines_and_output_that_cannot_be_written() {
+    // Searched for its end each time, this would take minutes.
+    let output = gyre(&[
+        "exec",
+        "-n",
+        "1",
+        "--",
+        "head",
+        "-c",
+        "100000000",
+        "/dev/zero",
+    ]);
+    assert!(output.status.success(), "{}", error_of(&output));
+    assert_eq!(output.stdout.len(), 100_000_000);
+    let full = fs::File::options().write(true).open("/dev/full");
+    let output = Command::new(env!("CARGO_BIN_EXE_gyre"))
+        .current_dir(root())
+        .args(["exec", "-n", "1", "--", "echo", "hi"])
+        .stdout(full.expect("can be written"))
+        .output()
+        .expect("starts");
+    assert_eq!(output.status.code(), Some(1));
+    let error = error_of(&output);
+    assert!(error.contains("standard output: No space left"), "{error}");
+}
+
+#[test]
+fn x6_more_tasks_run_than_the_soft_limit_has_descriptors_for() {
+    let run = |script: &str| {
+        let output = Command::new("bash")
+            .current_dir(root())
+            .args(["-c", script, env!("CARGO_BIN_EXE_gyre")])
+            .output();
+        output.expect("starts")
+    };
+    let output = run("ulimit -Sn 128; exec $0 exec -n 40 -- bash -c 'ulimit -Sn'");
+    assert!(output.status.success(), "{}", error_of(&output));
+    // Programs have the limit that they expect.
+    assert_eq!(printed_by(&output), "128\n".repeat(40));
+}
+
+#[test]
+fn x1_x6_a_long_environment_changes_no_hash_or_is_told() {
+    let run = |bytes: usize| {
+        let output = Command::new(env!("CARGO_BIN_EXE_gyre"))
+            .current_dir(root())
+            .args(["exec", "-n", "1", "--", "true"])
+            .env("GYRE_TEST", "x".repeat(bytes))
+            .output()
+            .expect("starts");
+        assert!(output.status.success(), "{}", error_of(&output));
+        error_of(&output)
+    };
+    let told = "longer than 64 KiB: the stack is elsewhere";
+    assert!(!run(30_000).contains(told));
+    assert!(run(70_000).contains(told));
+}
+
+#[test]
+fn x5_x6_a_hostile_programs_messages_are_refused_and_never_panic() {
+    for seed in ["1", "2", "3", "drop", "sleep", "wait", "park", "charge"] {
+        let program = root().join("tests/command/mailbox.py");
+        let limits = ["exec", "-n", "1", "--host-limit", "20", "--"];
+        let output = gyre(&[&limits[..], &["python3", text(&program), seed]].concat());
+        let error = error_of(&output);
+        assert_eq!(output.status.code(), Some(1), "{seed}: {error}");
+        assert!(!error.contains("panicked"), "{seed}: {error}");
+    }
+}
+
+#[test]
 fn x6_task_0_gets_standard_input_and_all_get_the_environment() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_gyre"))
         .current_dir(root())

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use gyre_driver::{Context as DriverContext, Endpoint, Platform as _, PlatformLock as _};
 use gyre_remote::{RemoteLock, RemotePlatform, StartedThread};
@@ -37,6 +38,8 @@ pub struct Context {
     /// Receivers of messages, by dispatch number.
     pub dispatches: Mutex<BTreeMap<usize, Dispatch>>,
     work: Mutex<VecDeque<Work>>,
+    /// Whether a fence region is open.
+    pub fences: AtomicBool,
     /// Endpoints used by transfers of this context.
     peers: Mutex<BTreeSet<abi::Endpoint>>,
     idle_polls: IdlePolls,
@@ -58,6 +61,7 @@ impl Context {
             offset,
             dispatches: Mutex::default(),
             work: Mutex::default(),
+            fences: AtomicBool::new(false),
             peers: Mutex::default(),
             idle_polls: IdlePolls::default(),
         }

@@ -26,9 +26,11 @@
 //!
 //! [`Platform`]: gyre_driver::Platform
 
+mod activity;
 mod connection;
 mod copy_channel;
 mod description;
+mod descriptors;
 mod error;
 mod guardian;
 mod host;
@@ -55,11 +57,13 @@ pub mod waiting;
 mod watch;
 pub mod windows;
 
+pub use activity::{Activity, Stuck};
 pub use connection::is_attached;
 pub use description::{TaskDescription, WindowPlace};
+pub use descriptors::raise_descriptor_limit;
 pub use error::{ProcessError, SessionError, TaskEnd};
 pub use guardian::{Guardian, guard};
-pub use host::{Activity, ServeThread, TaskHost};
+pub use host::{ServeThread, TaskHost};
 pub use inherited::is_task;
 pub use job_name::JobName;
 pub use lock::RemoteLock;

@@ -245,6 +245,12 @@ impl RemotePlatform {
         self.buffer(&request, (bytes, 1), Some(address))
     }
 
+    /// Whether at most a page of this process from `memory` on can be read and written, which takes no simulated time.
+    #[must_use]
+    pub fn is_writable(&self, memory: *mut u8, bytes: usize) -> bool {
+        memory_server::is_writable(memory as usize, bytes)
+    }
+
     fn buffer(
         &self,
         request: &Request,

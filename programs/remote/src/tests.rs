@@ -652,6 +652,8 @@ fn requests_that_break_the_rules_are_refused_by_name() {
             vec![Request::Compute { ps: u64::MAX }],
             "time would be beyond",
         ),
+        (vec![Request::DropThread { thread: 0 }], "or it has begun"),
+        (vec![Request::DropThread { thread: 7 }], "no such thread"),
     ];
     for (requests, reason) in cases {
         let text = refusal(&requests);
