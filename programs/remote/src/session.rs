@@ -239,7 +239,6 @@ impl<P: Platform> Session<'_, P> {
                 self.host.services.catch_up();
                 Answer::Done
             }
-            Request::Look => Answer::Done,
             Request::Arrive => {
                 self.host.services.arrive();
                 Answer::Done
@@ -338,7 +337,7 @@ impl<P: Platform> Session<'_, P> {
                 platform.charge(op, count);
                 Answer::Done
             }
-            Request::Compute { ps } => {
+            Request::Compute { ps } | Request::Look { ps } => {
                 let end_ps = platform.now_ps().checked_add(ps);
                 if end_ps.is_none_or(|end_ps| end_ps >= MOST_PS) {
                     return Err(format!("time would be beyond {MOST_PS} ps").into());
