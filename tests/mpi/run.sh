@@ -140,7 +140,7 @@ compile() {
     (
         # Tests that run at once share their programs.
         flock 9
-        [ -x "$work/$1" ] || "$mpi/mpicc" -O1 -Wall -Wextra -Werror -o "$work/$1" "$tests/c/$1.c"
+        [ -x "$work/$1" ] || "$mpi/mpicc" -O1 -Wall -Wextra -Werror -o "$work/$1" "$tests/c/$1.c" -ldl -lpthread
     ) 9>"$work/$1.lock"
 }
 
@@ -167,6 +167,11 @@ open_mpi() {
     mkdir -p "$work"
     # Folder with the text of its errors.
     OPAL_PREFIX=$openmpi "$@"
+}
+
+# mpichs FUNCTION ARGUMENTS...: the same with MPICH's own collectives.
+mpichs() {
+    GYRE_MPI_COLLECTIVES=mpich "$@"
 }
 
 # repeat PROGRAM SECTIONS...
@@ -320,6 +325,9 @@ test_ x6_collectives_of_16_tasks_on_8_nodes sections coll -n 16 --shape 2x2x2 --
 test_ x6_64_tasks_on_the_collective_network_end_whole sum_of_64_tasks
 test_ x6_collectives_of_5_tasks_on_a_ring sections coll -n 5 --shape 5 -- barriers broadcasts extremes exchanges many_at_once
 test_ x6_time_of_mpi_is_the_machines sections time -n 2 --shape 2x1 --
+
+test_ x6_waits_end_with_their_event_and_polls_take_their_own_time sections waits -n 2 --shape 2x1 --
+test_ x6_waits_end_with_their_event_in_mpichs_collectives_too mpichs sections waits -n 2 --shape 2x1 --
 
 test_ x6_open_mpi_repeats open_mpi repeat p2p blocking wildcards
 test_ x6_open_mpi_sends_messages_of_every_length_and_mode open_mpi sections p2p -n 4 --shape 2x2 -- \

@@ -13,3 +13,4 @@ pub mod communicator;
 mod data;
 mod functions;
 mod library;
+mod tool;

@@ -35,7 +35,10 @@ impl Node {
         }
         let job = Job::get().map_err(|_| Refusal(libc::ENODATA))?;
         let contexts = job.description.contexts;
-        let config = job.description.client("mpi", contexts)?;
+        let mut config = job.description.client("mpi", contexts)?;
+        // A program that has written into another one's memory waits for its acknowledgement: it comes at once, with those for
+        // all that has come besides.
+        config.ack.threshold = 1;
         let client = Client::create(&job.platform, config)?;
         let node = Arc::new(Self {
             job,

@@ -6,7 +6,7 @@
 //! * `clocks`: time is the machine's. `computation`: measured processor time becomes simulated time.
 //! * `shared_memory`: names belong to the job.
 //! * [`Job`]: the machine and the task that this process is. [`boundary`]: wraps every exported function.
-//! * [`Staging`], [`idle_polls`]: memory for data in transit, and sleep between idle polls.
+//! * [`Staging`], [`idle_polls`]: memory for data in transit, and polls in vain.
 //!
 //! `unsafe` is confined to the C boundary: memory and functions that the program passes by address, and exported names.
 

@@ -19,6 +19,9 @@ use crate::memory_server;
 use crate::protocol::{Answer, INLINE_BYTES, READ_AHEAD_BYTES, Request, clip, op_number};
 use crate::windows::offset_of;
 
+/// Simulated time of a read of a clock, picoseconds: what a call of the C library takes that enters no kernel.
+const CLOCK_PS: u64 = 20_000;
+
 /// Failure of a task in its process.
 #[derive(Debug, Error)]
 pub enum TaskError {
@@ -311,11 +314,39 @@ impl RemotePlatform {
         self.connection.add(Request::Compute { ps });
     }
 
-    /// The machine's time for a program that reads a clock, picoseconds: it may wait for a time, not for a message.
+    /// The machine's time for a program that reads a clock, picoseconds: it may wait for a time, not for a message. The read takes
+    /// [`CLOCK_PS`].
     #[must_use]
     pub fn clock_ps(&self) -> u64 {
-        self.connection.add(Request::Look);
+        self.connection.add(Request::Look { ps: CLOCK_PS });
         self.now_ps()
+    }
+
+    /// Notes that the thread may wait for something else than a message.
+    pub fn stay_awake(&self) {
+        self.connection.add(Request::Look { ps: 0 });
+    }
+
+    /// Requests of this thread so far that do more than spend time. While it does not change, the thread has changed nothing outside of
+    /// its process.
+    #[must_use]
+    pub fn deeds(&self) -> u64 {
+        self.connection.deeds.get()
+    }
+
+    /// Takes the thread's own time back to `ps` behind a wait, though the machine has gone on: it then spends time, and reads
+    /// clocks, as it would have done meanwhile. Its next request that does more is made when the wait has ended. No effect where the
+    /// thread does not know its time.
+    pub fn go_back_to(&self, ps: u64) {
+        if let Some(now_ps) = self.connection.now_ps.get() {
+            self.connection.behind_ps.set(now_ps.saturating_sub(ps));
+        }
+    }
+
+    /// Whether the thread's own time is behind that on the machine.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.connection.behind_ps.get() > 0
     }
 
     /// Enters the next barrier of the job; [`have_arrived`](Self::have_arrived) reports when all have.

@@ -52,8 +52,8 @@ pub(crate) enum Request {
     },
     /// `Platform::now_ps`: [`Answer::Value`].
     Now,
-    /// The program reads a clock, and may wait for a time: [`Answer::Done`].
-    Look,
+    /// The program reads a clock, which takes this simulated time, and may wait for a time: [`Answer::Done`].
+    Look { ps: u64 },
     /// `Platform::note`, if the machine records events: [`Answer::Done`].
     Note { note: Note },
     /// `Platform::charge` of operation `op` of [`Op::ALL`]: [`Answer::Done`].
@@ -100,7 +100,7 @@ impl Request {
             | Self::Free { .. }
             | Self::WriteBuffer { .. }
             | Self::WriteInline { .. }
-            | Self::Look
+            | Self::Look { .. }
             | Self::Notify { .. }
             | Self::Unpark { .. }
             | Self::StartThread

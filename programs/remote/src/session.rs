@@ -245,7 +245,6 @@ impl<P: Platform> Session<'_, P> {
                 self.host.services.catch_up();
                 Answer::Done
             }
-            Request::Look => Answer::Done,
             Request::Arrive => {
                 self.host.services.arrive();
                 Answer::Done
@@ -348,7 +347,7 @@ impl<P: Platform> Session<'_, P> {
                 platform.charge(op, count);
                 Answer::Done
             }
-            Request::Compute { ps } => {
+            Request::Compute { ps } | Request::Look { ps } => {
                 self.check_time(ps)?;
                 self.host.services.compute(ps);
                 Answer::Done

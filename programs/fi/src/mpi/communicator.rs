@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use gyre_collectives::{Done, Geometry, Member, Request};
-use gyre_driver::{Context, TaskId};
+use gyre_driver::{Context, TaskId, WakeReason};
 use gyre_remote::{RemoteBuffer, RemotePlatform};
 use parking_lot::Mutex;
 
 use super::library::{Handle, Library};
 use crate::boundary::Refusal;
 use crate::port::Port;
-use crate::progress::Progress as _;
+use crate::progress::{Looking, Progress as _};
 
 /// `MPI_BYTE` of MPICH.
 const BYTE: Handle = 0x4c00_010d;
@@ -26,9 +26,8 @@ const ANY_TAG: c_int = -1;
 /// `MPI_STATUS_IGNORE`
 const NO_STATUS: *mut c_void = ptr::dangling_mut::<u8>().cast();
 
-/// Sleep between two polls of MPICH, so that its own messages make progress, and the longest sleep, picoseconds.
-const SLEEPS: u32 = 8;
-const SLEEP_PS: u64 = 10_000_000;
+/// Time after which a waiting thread lets MPICH make progress in any case, picoseconds: it may be busy within the process.
+const SLEEP_PS: u64 = 64_000_000;
 
 /// Numbers of geometries.
 const NUMBERS: usize = 256;
@@ -287,23 +286,26 @@ impl Flag {
 
     /// Makes progress, also of MPICH, until the collective has ended, which wakes the thread.
     fn wait(&self, (library, comm): (&Library, Handle), port: &Port) -> Result<(), Refusal> {
-        let mut sleeps = 0;
         loop {
+            let seen = port.context.epoch();
             if let Some(outcome) = self.0.lock().take() {
                 return Ok(outcome?);
             }
-            if !port.advance(1)? {
-                continue;
-            }
-            sleeps += 1;
-            if sleeps % SLEEPS == 0 {
+            let has_waited = match port.advance(1)? {
+                false => false,
+                true => {
+                    let until_ps = port.now_ps() + SLEEP_PS;
+                    let reason = port.context.wait_since(seen, Some(until_ps))?;
+                    reason == WakeReason::Deadline
+                }
+            };
+            if has_waited || port.has_completions() {
+                let _looking = Looking::begin();
                 let mut found = 0;
                 // SAFETY: the program's communicator; the place is written. What is found stays where it is.
                 unsafe {
                     (library.Iprobe)(ANY_SOURCE, ANY_TAG, comm, &raw mut found, NO_STATUS);
                 }
-            } else {
-                port.context.wait(Some(port.now_ps() + SLEEP_PS))?;
             }
         }
     }
