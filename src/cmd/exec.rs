@@ -358,6 +358,7 @@ pub(super) fn execute(
         start_up: Barrier::new(placement.node.len(), spec),
         pmi: RefCell::new(PmiServer::new(&placement.node)),
         polls: Polls::new(placement.node.len()),
+        limit: Duration::from_secs(args.host_limit),
         trouble: Rc::default(),
         requests: Cell::new(0),
     });
@@ -410,6 +411,7 @@ fn describe(
     compute_ps: u64,
 ) -> Result<TaskDescription, gyre_driver::Error> {
     let client = job.client(task, "exec");
+    let clients = environment::clients();
     let nodes = (0..job.tasks()).map(|task| Ok(client.tasks.location(TaskId(task))?.node.0));
     Ok(TaskDescription {
         task: task.0,
@@ -418,9 +420,11 @@ fn describe(
         slots_per_process: client.resources.slots_per_process,
         // Whoever serves the process says so.
         windows: None,
-        contexts: u8::try_from(FIFOS / tasks_per_node)
+        contexts: u8::try_from(FIFOS / tasks_per_node / clients.len().max(1))
             .unwrap_or(1)
             .clamp(1, MOST_CONTEXTS),
+        node_contexts: FIFOS as u16,
+        clients,
         tasks_per_node,
         hardware_threads: job.processor().threads,
         // Picoseconds of a cycle.

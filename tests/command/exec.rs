@@ -167,6 +167,11 @@ fn x6_programs_that_fail_are_named_with_status_or_signal() {
         let command = "for a waveform of it: gyre exec --trace failure.fst --trace-window ";
         assert!(error.contains(command), "{program}: {error}");
     }
+    // A program that prints all the time asks for nothing.
+    let output = script(&["--host-limit", "1"], "while :; do echo; done");
+    assert_eq!(output.status.code(), Some(1));
+    let error = error_of(&output);
+    assert!(error.contains("did not end within 1 s"), "{error}");
     let output = script(&["--host-limit", "1"], "echo printed; sleep 1000");
     assert_eq!(output.stdout, b"printed\n");
     let output = gyre(&["exec", "-n", "2", "--", "/no/such/program"]);

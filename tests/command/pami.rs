@@ -331,6 +331,43 @@ fn x6_a_deadlock_is_found_although_a_task_ends_its_client_or_itself() {
 }
 
 #[test]
+fn x5_x6_a_task_that_waits_for_one_that_has_ended_ends_the_run_with_its_name() {
+    let program = compiled("peer_ended");
+    for how in [&[][..], &["wait"]] {
+        let machine = ["exec", "-n", "2", "--shape", "2", "--", text(&program)];
+        let output = gyre(&[&machine, how].concat());
+        assert_eq!(output.status.code(), Some(1), "{how:?}");
+        let error = error_of(&output);
+        let words = "tasks 0; tasks that have ended without destroying their clients: 1; ";
+        assert!(
+            error.contains("deadlock: ") && error.contains(words),
+            "{how:?}: {error}"
+        );
+    }
+}
+
+#[test]
+fn x1_x6_ep1_ep5_two_clients_of_a_c_program_have_equal_shares() {
+    let printed = repeats("clients", &["-n", "2", "--shape", "2"]);
+    assert_eq!(printed, "4 contexts each\n4 contexts each\n");
+    let program = compiled("clients");
+    let output = run(&program, &["-n", "4", "--shape", "2"]);
+    assert_eq!(printed_by(&output), "4 contexts each\n".repeat(4));
+    // Four tasks of one client have all contexts of a node, unless the clients are named.
+    let crowded = ["exec", "-n", "4", "--shape", "1", "--", text(&program)];
+    let output = gyre(&[&crowded[..], &["one"]].concat());
+    assert!(output.status.success(), "{}", error_of(&output));
+    let output = Command::new(env!("CARGO_BIN_EXE_gyre"))
+        .current_dir(root())
+        .args(crowded)
+        .env("PAMI_CLIENTS", "A/2,B")
+        .output()
+        .expect("starts");
+    assert!(output.status.success(), "{}", error_of(&output));
+    assert_eq!(printed_by(&output), "2 contexts each\n".repeat(4));
+}
+
+#[test]
 fn x1_x6_ep2_threads_of_c_programs_are_threads_of_the_machine() {
     let program = compiled("threads");
     let machine = ["-n", "2", "--shape", "2"];

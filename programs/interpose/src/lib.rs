@@ -5,7 +5,7 @@
 //! * [`threads`]: a thread of the program is a thread of the machine, and waits in simulated time.
 //! * `clocks`: time is the machine's. `computation`: measured processor time becomes simulated time.
 //! * `shared_memory`: names belong to the job.
-//! * [`Job`]: the machine and the task that this process is. [`boundary`]: wraps every exported function.
+//! * [`Job`]: the machine and the task that this process is. [`Taken`]: the share of the node that a client has. [`boundary`]: wraps every exported function.
 //! * [`Staging`], [`idle_polls`]: memory for data in transit, and polls in vain.
 //!
 //! `unsafe` is confined to the C boundary: memory and functions that the program passes by address, and exported names.
@@ -15,9 +15,11 @@ mod clocks;
 mod computation;
 pub mod idle_polls;
 mod job;
+mod share;
 mod shared_memory;
 mod staging;
 pub mod threads;
 
 pub use job::{Job, NoJob};
+pub use share::{NoShare, Taken};
 pub use staging::{NoMemory, Staging};

@@ -48,6 +48,14 @@ pub trait TaskHost<P: Platform> {
     /// Notes a request whose answer the task's process waits for.
     fn count_request(&self) {}
 
+    /// Looks whether the job has run for too long in host time without progress: requests alone are none.
+    ///
+    /// # Errors
+    /// The limit that has passed.
+    fn check_limit(&self) -> Result<(), Stuck> {
+        Ok(())
+    }
+
     /// Notes the state of the task.
     ///
     /// # Errors

@@ -59,7 +59,7 @@ pub mod windows;
 
 pub use activity::{Activity, Stuck};
 pub use connection::is_attached;
-pub use description::{TaskDescription, WindowPlace};
+pub use description::{ClientShare, TaskDescription, WindowPlace};
 pub use descriptors::raise_descriptor_limit;
 pub use error::{ProcessError, SessionError, TaskEnd};
 pub use guardian::{Guardian, guard};

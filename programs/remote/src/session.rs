@@ -97,6 +97,8 @@ pub(crate) fn serve<P: Platform>(
         let Some((last, before)) = requests.split_last() else {
             return Err(MailboxError::Malformed("no request".into()).into());
         };
+        let within = host.services.check_limit();
+        within.map_err(SessionError::Stuck)?;
         for request in before {
             if session.carry_out(request)? != Answer::Done {
                 return Err(SessionError::Invalid {

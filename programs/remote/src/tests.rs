@@ -248,7 +248,7 @@ impl Drop for NotedLock {
 }
 
 /// Task 1 of two on neighbours.
-fn description() -> TaskDescription {
+pub(crate) fn description() -> TaskDescription {
     TaskDescription {
         task: 1,
         nodes: vec![[0; 5], [1, 0, 0, 0, 0]],
@@ -256,6 +256,8 @@ fn description() -> TaskDescription {
         slots_per_process: 4,
         windows: None,
         contexts: 2,
+        node_contexts: 16,
+        clients: Vec::new(),
         tasks_per_node: 1,
         hardware_threads: 4,
         clock_mhz: 1600,

@@ -35,6 +35,19 @@ const PRELOAD: &str = "LD_PRELOAD";
 const FOLDERS: [&str; 2] = ["libfabric", "../lib/gyre/libfabric"];
 const PROVIDER: &str = "libgyre-fi.so";
 
+/// Names of the clients of a program, as on the Blue Gene/Q: separated by commas, each with what follows a colon or slash.
+const CLIENTS: &str = "PAMI_CLIENTS";
+
+/// The names in [`CLIENTS`]; none where it is not set.
+pub fn clients() -> Vec<String> {
+    let text = env::var(CLIENTS).unwrap_or_default();
+    let names = text.split(',').map(|name| {
+        let end = name.find([':', '/']).unwrap_or(name.len());
+        name[..end].trim().to_owned()
+    });
+    names.filter(|name| !name.is_empty()).collect()
+}
+
 /// Sets the variables that the user has not set.
 pub fn prepare(command: &mut Command) {
     let folder = provider_folder();

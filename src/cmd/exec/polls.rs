@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use gyre_remote::{Activity, Stuck};
 use gyre_sim::ReadableTime;
@@ -18,6 +19,9 @@ const LONG_PS: u64 = 1_000_000_000_000;
 /// Looks at a barrier between two checks of all threads.
 const CHECKS: u32 = 16;
 
+/// Requests between two looks at the host's clock.
+const LIMIT_CHECKS: u32 = 1024;
+
 /// States of the threads of a job's tasks.
 pub struct Polls(RefCell<Threads>);
 
@@ -27,6 +31,11 @@ struct Threads {
     /// Actions of all threads, and the time of the last one, picoseconds.
     actions: u64,
     last_ps: u64,
+    /// The same in host time, and requests since it was looked at.
+    last: Instant,
+    requests: u32,
+    /// Tasks that have ended with open clients.
+    amid: BTreeSet<u32>,
 }
 
 #[derive(Clone, Copy)]
@@ -76,9 +85,16 @@ impl Threads {
         let named = all.into_iter().filter(|(_, tasks)| !tasks.is_empty());
         let named = named.map(|(what, tasks)| format!("{what}{}", listed(&tasks)));
         let named: Vec<String> = named.collect();
+        let amid = match self.amid.is_empty() {
+            true => String::new(),
+            false => format!(
+                "; tasks that have ended without destroying their clients: {}",
+                listed(&self.amid)
+            ),
+        };
         Stuck {
             text: format!(
-                "deadlock: {}; the last progress was at {}",
+                "deadlock: {}{amid}; the last progress was at {}",
                 named.join("; others "),
                 ReadableTime(self.last_ps)
             ),
@@ -96,12 +112,39 @@ impl Polls {
             states: first.collect(),
             actions: 0,
             last_ps: 0,
+            last: Instant::now(),
+            requests: 0,
+            amid: BTreeSet::new(),
         }))
     }
 
-    /// The task has ended, and with it all its threads.
-    pub fn end(&self, task: u32) {
-        self.0.borrow_mut().states.retain(|&(of, _), _| of != task);
+    /// The task has ended, and with it all its threads; `amid`: with open clients.
+    pub fn end(&self, task: u32, amid: bool) {
+        let threads = &mut *self.0.borrow_mut();
+        threads.states.retain(|&(of, _), _| of != task);
+        if amid {
+            threads.amid.insert(task);
+        }
+    }
+
+    /// Looks at the host's clock now and then: requests alone are no progress.
+    ///
+    /// # Errors
+    /// Whether no task has acted for this host time.
+    pub fn check_limit(&self, limit: Duration) -> Result<(), Stuck> {
+        let threads = &mut *self.0.borrow_mut();
+        threads.requests = threads.requests.wrapping_add(1);
+        if !threads.requests.is_multiple_of(LIMIT_CHECKS) || threads.last.elapsed() < limit {
+            return Ok(());
+        }
+        Err(Stuck {
+            text: format!(
+                "nobody has sent anything or looked at a clock for {} s of the host's time; the last progress was at {}",
+                limit.as_secs(),
+                ReadableTime(threads.last_ps)
+            ),
+            since_ps: Some(threads.last_ps),
+        })
     }
 
     /// A thread of a task has ended.
@@ -125,6 +168,7 @@ impl Polls {
             (Activity::Acts, _) => {
                 threads.actions += 1;
                 threads.last_ps = threads.last_ps.max(now_ps);
+                threads.last = Instant::now();
                 State::Runs
             }
             (Activity::Parks, _) => State::Parked,
@@ -172,7 +216,7 @@ mod tests {
     #[test]
     fn x6_tasks_are_stuck_when_all_poll_in_vain_or_sleep() {
         let polls = Polls::new(5);
-        polls.end(3);
+        polls.end(3, true);
         polls
             .note((4, 0), Activity::Acts, 12_345_000)
             .expect("others run");
@@ -187,6 +231,7 @@ mod tests {
         for words in [
             "tasks 0, 1; others sleep until they are woken: tasks 2; ",
             "others wait for all tasks, at the start or end of a client or of MPI: tasks 4; ",
+            "tasks that have ended without destroying their clients: 3; ",
             "the last progress was at 12.345 us",
         ] {
             assert!(text.contains(words), "{text}");
@@ -203,6 +248,15 @@ mod tests {
         poll(&polls, 0, MANY - 16).expect("not so often since");
         note(&polls, 0, Activity::Acts).expect("it acts");
         poll(&polls, 1, MANY).expect("task 0 has acted");
+    }
+
+    #[test]
+    fn x6_requests_without_an_action_end_at_the_limit_of_host_time() {
+        let polls = Polls::new(1);
+        let ask = |limit| (0..LIMIT_CHECKS).try_for_each(|_| polls.check_limit(limit));
+        ask(Duration::from_secs(600)).expect("not so long yet");
+        let stuck = ask(Duration::ZERO).expect_err("nobody acts").text;
+        assert!(stuck.contains("for 0 s of the host's time"), "{stuck}");
     }
 
     #[test]

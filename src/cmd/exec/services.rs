@@ -116,8 +116,9 @@ impl Services {
         let task = self.task();
         self.job.barrier.end(task);
         self.job.start_up.end(task);
-        self.job.polls.end(task);
-        if end? == TaskEnd::Amid {
+        let end = end?;
+        self.job.polls.end(task, end == TaskEnd::Amid);
+        if end == TaskEnd::Amid {
             self.screen.borrow_mut().amid.push(task);
         }
         Ok(())
@@ -252,6 +253,10 @@ impl TaskHost<SimPlatform> for Services {
 
     fn count_request(&self) {
         self.job.requests.set(self.job.requests.get() + 1);
+    }
+
+    fn check_limit(&self) -> Result<(), Stuck> {
+        self.job.polls.check_limit(self.job.limit)
     }
 
     fn notice(&self, activity: Activity) -> Result<(), Stuck> {
