@@ -45,7 +45,7 @@ REQUESTS = [("Describe", []), ("Flush", []), ("ReadRegister", [u64]), ("WriteReg
             ("Allocate", [u64, u64]), ("Map", [u64, u64]), ("Sleep", [u64]), ("Arrive", []), ("HaveArrived", []),
             ("Share", [u32, u64]), ("Free", [u64]), ("ReadBuffer", [u64, u64, u64]), ("WriteBuffer", [u64, u64, u64]),
             ("WriteInline", [u64, u64, text]), ("Now", []), ("Look", [u64]), ("Note", [u8] + 8 * [u32]),
-            ("Charge", [u8, u64]), ("Compute", [u64]), ("Wait", [u8, maybe]), ("Notify", [u8]), ("Yield", []),
+            ("Charge", [u8, u64]), ("Compute", [u64]), ("Poll", [u64]), ("Wait", [u8, maybe]), ("Notify", [u8]), ("Yield", []),
             ("Lock", [u64]), ("TryLock", [u64]), ("Unlock", [u64]), ("Park", [maybe]), ("Unpark", [u32]),
             ("StartThread", []), ("DropThread", [u32]), ("Misuse", [text])]
 NAMES = [name for name, _ in REQUESTS]

@@ -79,7 +79,7 @@ impl IdlePolls {
             && row.epoch == polled.epoch()
             && polled.is_quiet()
         {
-            platform.compute(row.poll_ps);
+            platform.poll(row.poll_ps);
             *self.0.lock() = Some(row);
             return Ok(false);
         }

@@ -235,7 +235,10 @@ impl Connection {
         self.behind_ps.set(behind_ps.saturating_sub(ps));
         let rest_ps = ps.checked_sub(behind_ps).filter(|&ps| ps > 0)?;
         self.catch_up();
-        Some(Request::Compute { ps: rest_ps })
+        Some(match request {
+            Request::Poll { .. } => Request::Poll { ps: rest_ps },
+            _ => Request::Compute { ps: rest_ps },
+        })
     }
 
     /// Sends a note with the next request, if the machine records events. Nothing else changes: what was read ahead and
@@ -266,7 +269,7 @@ impl Connection {
                 let operations = &self.description.get()?.operation_ps;
                 operations.get(usize::from(op))?.checked_mul(count)
             }
-            Request::Compute { ps } | Request::Look { ps } => Some(ps),
+            Request::Compute { ps } | Request::Poll { ps } | Request::Look { ps } => Some(ps),
             _ => None,
         }
     }

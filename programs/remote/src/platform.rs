@@ -314,6 +314,11 @@ impl RemotePlatform {
         self.connection.add(Request::Compute { ps });
     }
 
+    /// Charges polls in vain, picoseconds of simulated time.
+    pub fn poll(&self, ps: u64) {
+        self.connection.add(Request::Poll { ps });
+    }
+
     /// The machine's time for a program that reads a clock, picoseconds: it may wait for a time, not for a message. The read takes
     /// [`CLOCK_PS`].
     #[must_use]

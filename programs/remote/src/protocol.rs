@@ -60,6 +60,8 @@ pub(crate) enum Request {
     Charge { op: u8, count: u64 },
     /// The program has computed for this simulated time: [`Answer::Done`].
     Compute { ps: u64 },
+    /// The program has polled in vain for this simulated time, which changes nothing: [`Answer::Done`].
+    Poll { ps: u64 },
     /// `Platform::wait`: [`Answer::Truth`], whether it was woken before the deadline.
     Wait { group: u8, deadline_ps: Option<u64> },
     /// `Platform::notify`: [`Answer::Done`].
@@ -114,6 +116,7 @@ impl Request {
             | Self::Now
             | Self::Note { .. }
             | Self::Charge { .. }
+            | Self::Poll { .. }
             | Self::Wait { .. }
             | Self::Park { .. }
             | Self::Yield

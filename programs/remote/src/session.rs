@@ -349,7 +349,7 @@ impl<P: Platform> Session<'_, P> {
                 platform.charge(op, count);
                 Answer::Done
             }
-            Request::Compute { ps } | Request::Look { ps } => {
+            Request::Compute { ps } | Request::Poll { ps } | Request::Look { ps } => {
                 self.check_time(ps)?;
                 self.host.services.compute(ps);
                 Answer::Done
