@@ -174,6 +174,13 @@ mpichs() {
     GYRE_MPI_COLLECTIVES=mpich "$@"
 }
 
+# profiled: a tool that is preloaded sees the calls of a program, which have the results of the driver's collectives.
+profiled() {
+    "$mpi/mpicc" -shared -fPIC -Wall -Wextra -Werror -o "$dir/libtool.so" "$tests/c/tool.c" && compile comm_threads || return
+    LD_PRELOAD=$dir/libtool.so succeeds 60 run -n 2 --shape 2x1 -- "$work/comm_threads" || return
+    says "$dir/run.out" '^20 barriers, 21 sums$'
+}
+
 # repeat PROGRAM SECTIONS...
 repeat() {
     compile "$1" && twice 120 -n 4 --shape 2x2 -- "$work/$1" "${@:2}"
@@ -328,6 +335,10 @@ test_ x6_time_of_mpi_is_the_machines sections time -n 2 --shape 2x1 --
 
 test_ x6_waits_end_with_their_event_and_polls_take_their_own_time sections waits -n 2 --shape 2x1 --
 test_ x6_waits_end_with_their_event_in_mpichs_collectives_too mpichs sections waits -n 2 --shape 2x1 --
+
+test_ x6_threads_have_collectives_on_communicators_of_their_own repeat comm_threads
+test_ x6_a_profiling_tool_sees_collectives profiled
+test_ x6_tasks_of_a_node_share_windows sections node -n 4 --shape 2x1 -- tasks windows
 
 test_ x6_open_mpi_repeats open_mpi repeat p2p blocking wildcards
 test_ x6_open_mpi_sends_messages_of_every_length_and_mode open_mpi sections p2p -n 4 --shape 2x2 -- \

@@ -39,6 +39,9 @@ impl Kind {
     }
 }
 
+/// Dispatch of short one-sided writes, behind those of messages. Their header is an address.
+pub const WRITE: u8 = 4;
+
 /// Communication context of an envelope with remote CQ data.
 const WITH_DATA: u8 = 1;
 

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use gyre_collectives::Collectives;
-use gyre_driver::{COPY_CHUNK, Context, Endpoint, Op, Platform as _};
+use gyre_driver::{COPY_CHUNK, Context, Endpoint, Op, Platform as _, PlatformLock as _};
+use gyre_interpose::asleep::Asleep;
 use gyre_interpose::idle_polls::{IdlePolls, Polled};
-use gyre_remote::RemotePlatform;
+use gyre_remote::{RemoteLock, RemotePlatform};
 use parking_lot::Mutex;
 
 use crate::abi::{ADDR_UNSPEC, Addr, flags};
@@ -71,6 +72,8 @@ pub struct Port {
     pub least_room: AtomicUsize,
     /// The driver's collectives, on context 0.
     pub collectives: OnceLock<Collectives<RemotePlatform>>,
+    /// Held by the thread that advances the context.
+    lock: RemoteLock,
     /// Polls without a result, in a row, of threads that wait.
     idle: AtomicU32,
     /// Those of threads that test or probe.
@@ -82,6 +85,7 @@ impl Port {
     pub fn new(node: Arc<Node>, send_flags: u64, receive_flags: u64) -> Result<Self, Refusal> {
         Ok(Self {
             context: node.take()?,
+            lock: node.job.platform.new_lock(),
             node,
             bindings: OnceLock::new(),
             send_flags,
@@ -194,7 +198,11 @@ impl Port {
 
 impl Progress for Port {
     fn advance(&self, looks: usize) -> Result<bool, Refusal> {
-        let idle = self.context.advance(looks)?.is_idle();
+        // Collectives are waited for outside of MPICH, which lets one thread at a time use the endpoint.
+        self.lock.lock();
+        let advanced = self.context.advance(looks);
+        self.lock.unlock();
+        let idle = advanced?.is_idle();
         if !idle {
             self.idle.store(0, Ordering::Relaxed);
         }
@@ -240,6 +248,8 @@ impl Polled for Port {
             // MPICH may be busy within the process: only polls that wait for the network count.
             self.platform().stay_awake();
         }
+        let context = self.context.clone();
+        let _asleep = Asleep::begin(move || context.wake());
         self.context.wait_since(epoch, Some(deadline_ps))?;
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use gyre_driver::{DoneFn, Get, Put, RemoteAddress, Routing, TaskId};
+use gyre_driver::{DoneFn, Get, Put, RemoteAddress, Routing, SendMessage, SendProtocol, TaskId};
 use gyre_interpose::Staging;
 use gyre_remote::windows::offset_of;
 use parking_lot::Mutex;
@@ -16,6 +16,7 @@ use crate::boundary::{self, Refusal};
 use crate::cq::Completion;
 use crate::destination::Piece;
 use crate::handle;
+use crate::message::WRITE;
 use crate::port::{Port, wants_completion};
 use crate::send::INJECT;
 use crate::send_data::{MOST_PIECES, Memory, staged, total};
@@ -130,7 +131,8 @@ impl Transfer {
         let mut ready = Vec::with_capacity(parts.len());
         for (piece, address) in parts {
             let remote = remote(port, endpoint.task(), address, piece.bytes)?;
-            ready.push((map(port, piece.address as *mut u8, piece.bytes)?, remote));
+            let range = map(port, piece.address as *mut u8, piece.bytes)?;
+            ready.push((range, remote, address));
         }
         let all = Arc::new(Parts {
             port: Arc::clone(port),
@@ -144,10 +146,18 @@ impl Transfer {
         if ready.is_empty() {
             all.end(Ok(()));
         }
-        for (range, remote) in ready {
+        for (range, remote, address) in ready {
             let parts = Arc::clone(&all);
             let done: DoneFn<_> = Box::new(move |_, outcome| parts.end(outcome));
-            if self.writes {
+            if self.writes && range.len() <= INJECT {
+                // Quicker than a put, whose end the other task has to make sure of before it acknowledges it.
+                port.context.send(SendMessage {
+                    header: address.to_le_bytes().to_vec(),
+                    protocol: SendProtocol::Eager,
+                    remote_done: Some(done),
+                    ..SendMessage::new(endpoint, WRITE, range)
+                })?;
+            } else if self.writes {
                 port.context.put(Put {
                     remote_done: Some(done),
                     ..Put::new(endpoint, range, remote)

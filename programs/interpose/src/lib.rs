@@ -10,6 +10,7 @@
 //!
 //! `unsafe` is confined to the C boundary: memory and functions that the program passes by address, and exported names.
 
+pub mod asleep;
 pub mod boundary;
 mod clocks;
 mod computation;

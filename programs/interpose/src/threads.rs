@@ -23,6 +23,7 @@ pub use creation::{pthread_create, pthread_join};
 use gyre_remote::StartedThread;
 use gyre_remote::waiting::Waiting;
 
+use crate::asleep;
 use crate::boundary;
 use crate::job::Job;
 
@@ -52,6 +53,8 @@ fn wait_until<T>(
         if let Some(outcome) = attempt() {
             return Some(outcome);
         }
+        // One may have it that sleeps in a poll.
+        boundary::value(asleep::wake_all);
         if !boundary::value(|| waiting.wait(deadline_ps)) {
             return attempt();
         }

@@ -9,6 +9,7 @@ use std::ffi::{c_int, c_void};
 
 use super::calls::{self, Reduced};
 use super::library::{Count, Handle, Library, OTHER};
+use super::shared;
 use super::tool::Tool;
 use crate::progress::Looking;
 
@@ -79,6 +80,27 @@ macro_rules! counted {
 counted! {
     [MPI_Bcast PMPI_Bcast Bcast] [MPI_Reduce PMPI_Reduce Reduce] [MPI_Allreduce PMPI_Allreduce Allreduce] c_int;
     [MPI_Bcast_c PMPI_Bcast_c Bcast_c] [MPI_Reduce_c PMPI_Reduce_c Reduce_c] [MPI_Allreduce_c PMPI_Allreduce_c Allreduce_c] Count;
+}
+
+functions! {
+    MPI_Comm_split_type PMPI_Comm_split_type Comm_split_type(
+        comm: Handle, split: c_int, key: c_int, info: Handle, into: *mut c_void
+    ) = shared::split(comm, split, key, into);
+    MPI_Win_allocate_shared PMPI_Win_allocate_shared Win_allocate_shared(
+        size: Count, unit: c_int, info: Handle, comm: Handle, base: *mut c_void, win: *mut c_int
+    ) = shared::allocate((size, Count::from(unit)), info, comm, base, win);
+    MPI_Win_allocate_shared_c PMPI_Win_allocate_shared_c Win_allocate_shared_c(
+        size: Count, unit: Count, info: Handle, comm: Handle, base: *mut c_void, win: *mut c_int
+    ) = shared::allocate((size, unit), info, comm, base, win);
+    MPI_Win_shared_query PMPI_Win_shared_query Win_shared_query(
+        win: Handle, rank: c_int, size: *mut Count, unit: *mut c_int, base: *mut c_void
+    ) = shared::query(win, rank, size, shared::Unit::Int(unit), base);
+    MPI_Win_shared_query_c PMPI_Win_shared_query_c Win_shared_query_c(
+        win: Handle, rank: c_int, size: *mut Count, unit: *mut Count, base: *mut c_void
+    ) = shared::query(win, rank, size, shared::Unit::Count(unit), base);
+    MPI_Win_get_attr PMPI_Win_get_attr Win_get_attr(win: Handle, key: c_int, value: *mut c_void, there: *mut c_int) =
+        shared::attribute(win, key, value, there);
+    MPI_Win_free PMPI_Win_free Win_free(win: *mut c_int) = shared::free(win);
 }
 
 /// Exports functions of MPI that test or probe. MPICH polls in them as where it waits, so they say that the program does not wait.

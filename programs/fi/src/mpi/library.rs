@@ -61,7 +61,17 @@ functions! {
     Allreduce: fn(*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
     Allreduce_c: fn(*const c_void, *mut c_void, Count, Handle, Handle, Handle);
     Allgather: fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
+    Comm_rank: fn(Handle, *mut c_int);
     Comm_size: fn(Handle, *mut c_int);
+    Comm_split: fn(Handle, c_int, c_int, *mut c_void);
+    Comm_split_type: fn(Handle, c_int, c_int, Handle, *mut c_void);
+    Win_allocate_shared: fn(Count, c_int, Handle, Handle, *mut c_void, *mut c_int);
+    Win_allocate_shared_c: fn(Count, Count, Handle, Handle, *mut c_void, *mut c_int);
+    Win_create_c: fn(*mut c_void, Count, Count, Handle, Handle, *mut c_int);
+    Win_free: fn(*mut c_int);
+    Win_get_attr: fn(Handle, c_int, *mut c_void, *mut c_int);
+    Win_shared_query: fn(Handle, c_int, *mut Count, *mut c_int, *mut c_void);
+    Win_shared_query_c: fn(Handle, c_int, *mut Count, *mut Count, *mut c_void);
     Comm_test_inter: fn(Handle, *mut c_int);
     Comm_create_keyval: fn(*mut c_void, DeleteFn, *mut c_int, *mut c_void);
     Comm_set_attr: fn(Handle, c_int, Attribute);
