@@ -135,12 +135,15 @@ requests_of_a_message() {
 
 # --- C programs
 
+# More flags of a program's compiler.
+declare -A flags=([hybrid]='-fopenmp')
+
 # compile NAME
 compile() {
     (
         # Tests that run at once share their programs.
         flock 9
-        [ -x "$work/$1" ] || "$mpi/mpicc" -O1 -Wall -Wextra -Werror -o "$work/$1" "$tests/c/$1.c" -ldl -lpthread
+        [ -x "$work/$1" ] || "$mpi/mpicc" -O1 -Wall -Wextra -Werror ${flags[$1]:-} -o "$work/$1" "$tests/c/$1.c" -ldl -lpthread
     ) 9>"$work/$1.lock"
 }
 
@@ -184,6 +187,26 @@ profiled() {
 # repeat PROGRAM SECTIONS...
 repeat() {
     compile "$1" && twice 120 -n 4 --shape 2x2 -- "$work/$1" "${@:2}"
+}
+
+# within SECONDS COMMAND...: the same, and no run takes longer.
+within() {
+    local limit=$1 begin=$EPOCHREALTIME took
+    shift
+    "$@" || return
+    took=$(((${EPOCHREALTIME/[^0-9]/} - ${begin/[^0-9]/}) / 1000000))
+    [ "$took" -le "$limit" ] && return
+    echo "took $took s"
+    return 1
+}
+
+# children WAY RESULT: what Python's threads and processes say on both tasks.
+children() {
+    local rank
+    succeeds 60 run -n 2 --shape 2x1 --host-limit 30 -- "$mpi/python3" "$tests/children.py" "$1" || return
+    for rank in 0 1; do
+        echo "$rank $2"
+    done | diff - <(sort "$dir/run.out")
 }
 
 # --- Failures
@@ -339,6 +362,15 @@ test_ x6_waits_end_with_their_event_in_mpichs_collectives_too mpichs sections wa
 test_ x6_threads_have_collectives_on_communicators_of_their_own repeat comm_threads
 test_ x6_a_profiling_tool_sees_collectives profiled
 test_ x6_tasks_of_a_node_share_windows sections node -n 4 --shape 2x1 -- tasks windows
+test_ x1_x11_regions_of_openmp_repeat within 10 repeat hybrid regions
+test_ x1_x11_a_thread_that_polls_repeats within 10 repeat hybrid progress
+MPIR_CVAR_ASYNC_PROGRESS=1 test_ x1_x11_mpichs_progress_thread_repeats within 10 repeat hybrid progress
+test_ x11_queues_of_python_wait_in_simulated_time children queues 7
+test_ x11_threads_of_python_work children threads '[0, 1, 4, 9, 16]'
+test_ x11_processes_of_python_work children processes '[0, 1, 4, 9, 16]'
+test_ x11_a_pool_of_python_works children pool '[0, 1, 4, 9, 16]'
+test_ x11_a_child_of_python_works children one '(2, 0)'
+test_ x11_programs_of_python_work children programs "(b'yx\\n', 3, 'z\\n')"
 
 test_ x6_open_mpi_repeats open_mpi repeat p2p blocking wildcards
 test_ x6_open_mpi_sends_messages_of_every_length_and_mode open_mpi sections p2p -n 4 --shape 2x2 -- \

@@ -9,6 +9,7 @@ use gyre_driver::Note;
 
 use crate::description::TaskDescription;
 use crate::mailbox::{Ends, Mailbox, MailboxError};
+use crate::native::Native;
 use crate::protocol::{Answer, BATCH, INLINE_BYTES, MESSAGE_INLINE_BYTES, NOTES, Reply, Request};
 
 thread_local! {
@@ -21,6 +22,11 @@ thread_local! {
 #[must_use]
 pub fn is_attached() -> bool {
     OWN.get().is_some()
+}
+
+/// Gives the connection of this thread up, in a child that has a copy of it.
+pub fn leave() {
+    OWN.set(None);
 }
 
 /// The connection of the thread that uses it.
@@ -90,9 +96,9 @@ impl Ahead {
 }
 
 impl Connection {
-    /// Makes this thread use the mailbox, as thread `thread` of its task.
-    pub fn open(mailbox: Mailbox, thread: u32) -> &'static Self {
-        let connection = Box::leak(Box::new(Self {
+    /// A connection by the mailbox, for thread `thread` of its task.
+    pub fn new(mailbox: Mailbox, thread: u32) -> Box<Self> {
+        Box::new(Self {
             mailbox,
             thread,
             lost: Cell::new(false),
@@ -103,7 +109,12 @@ impl Connection {
             deeds: Cell::new(0),
             ahead: RefCell::default(),
             description: OnceCell::new(),
-        }));
+        })
+    }
+
+    /// Makes this thread use it.
+    pub fn begin(self: Box<Self>) -> &'static Self {
+        let connection = Box::leak(self);
         OWN.set(Some(connection));
         connection
     }
@@ -167,6 +178,7 @@ impl Connection {
         if self.lost.get() {
             return Err(MailboxError::Closed);
         }
+        let _native = Native::begin();
         self.ahead.borrow_mut().bytes.clear();
         let mut unsent = self.unsent.borrow_mut();
         unsent.requests.push(request.clone());

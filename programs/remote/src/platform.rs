@@ -59,7 +59,7 @@ pub fn run<E: Display>(
 /// # Errors
 /// [`TaskError::Attach`].
 pub fn attach() -> Result<RemotePlatform, TaskError> {
-    Connection::open(attached().map_err(TaskError::Attach)?, 0);
+    Connection::new(attached().map_err(TaskError::Attach)?, 0).begin();
     Ok(RemotePlatform { connection: Link })
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn run_on<E: Display>(
     mailbox: Mailbox,
     task: impl FnOnce(&RemotePlatform) -> Result<(), E>,
 ) -> Result<(), TaskError> {
-    Connection::open(mailbox, 0);
+    Connection::new(mailbox, 0).begin();
     let platform = RemotePlatform { connection: Link };
     // The task's state is not used after it was unwound.
     let result = catch_unwind(AssertUnwindSafe(|| task(&platform)));

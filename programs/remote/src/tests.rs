@@ -840,7 +840,8 @@ fn a_task_is_told_what_it_is() {
     serve(&machine, &Noted::default()).expect("serves");
     let (found, _) = task.join().expect("no panic");
     assert_eq!(found, Some(description()));
-    let client = description().client("client", 2).expect("coordinates");
+    let share = description().share(0).expect("contexts of the node");
+    let client = description().client("client", share).expect("coordinates");
     assert_eq!((client.task.0, client.tasks.len()), (1, 2));
     assert_eq!((client.resources.owner, client.contexts), (3, 2));
 }

@@ -7,9 +7,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Variables of libfabric, MPICH and Open MPI, which a user's own override: every message goes through libfabric, and that takes
-/// the machine's provider or none.
-const DEFAULTS: [(&str, &str); 9] = [
+/// Variables of libfabric, MPICH, Open MPI and OpenMP, which a user's own override: every message goes through libfabric, and that takes
+/// the machine's provider or none. Threads of OpenMP wait at once, as one thread of a task runs at a time.
+const DEFAULTS: [(&str, &str); 10] = [
+    ("OMP_WAIT_POLICY", "passive"),
     ("FI_PROVIDER", "gyre"),
     ("MPIR_CVAR_NOLOCAL", "1"),
     ("MPIR_CVAR_CH4_NETMOD", "ofi"),
@@ -101,7 +102,7 @@ mod tests {
     #[test]
     fn x6_the_users_own_variables_stay() {
         let set = |name: &str| match name {
-            "FI_PROVIDER" => Some("tcp".into()),
+            "OMP_WAIT_POLICY" => Some("active".into()),
             PRELOAD => Some("/own.so".into()),
             _ => None,
         };
@@ -113,7 +114,7 @@ mod tests {
         assert_eq!(variables(Some(folder), &set), expected);
         let defaults = variables(None, &|_| None);
         assert_eq!(defaults.len(), DEFAULTS.len());
-        assert!(defaults.contains(&("FI_PROVIDER", "gyre".into())));
+        assert!(defaults.contains(&("OMP_WAIT_POLICY", "passive".into())));
     }
 
     #[test]
