@@ -383,7 +383,7 @@ test_ x6_open_mpi_has_windows open_mpi sections rma -n 4 --shape 2x2 -- puts get
 test_ x6_open_mpis_time_is_the_machines open_mpi sections time -n 2 --shape 2x1 --
 test_ x6_open_mpis_abort_names_its_task open_mpi fails 'task 1.*exit code 7' -- abort
 test_ x6_open_mpis_errors_end_the_run open_mpi fails 'task 1.*aborted' -- truncate
-test_ x6_open_mpis_deadlocks_are_named open_mpi fails 'deadlock: .* tasks 0, 1, 2, 3$' -- deadlock
+test_ x6_open_mpis_deadlocks_are_named open_mpi fails 'deadlock: .* tasks 0, 1, 2, 3;' -- deadlock
 
 test_ x6_a_killed_task_is_named fails 'task 1.*signal: 9' -- kill
 test_ x6_a_task_that_divides_by_zero_is_named fails 'task 1.*signal: 8' -- divide
@@ -391,7 +391,7 @@ test_ x6_a_task_that_exits_with_status_3_is_named fails 'task 1.*exit status: 3'
 test_ x6_a_task_that_aborts_is_named fails 'task 1.*7' -- abort
 slice=1 test_ x6_a_task_that_loops_for_ever_is_named fails 'task 1' --host-limit 4 -- spin
 test_ x6_an_error_of_mpi_ends_the_run fails 'task 1' -- truncate
-test_ x6_a_deadlock_of_receives_is_named fails 'deadlock: .* tasks 0, 1, 2, 3$' -- deadlock
+test_ x6_a_deadlock_of_receives_is_named fails 'deadlock: .* tasks 0, 1, 2, 3;' -- deadlock
 alone x6_two_jobs_at_once_share_nothing two_jobs rma fence locks tickets
 alone x6_a_job_that_is_interrupted_leaves_nothing told_to_end INT
 alone x6_a_job_that_is_terminated_leaves_nothing told_to_end TERM
