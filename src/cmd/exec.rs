@@ -4,6 +4,7 @@
 mod barrier;
 mod core_pin;
 mod environment;
+mod linkage;
 mod polls;
 mod screen;
 mod services;
@@ -197,6 +198,7 @@ impl Prepared {
         let program = Path::new(&args.program[0]);
         gyre_files::keep(program)
             .map_err(|error| UsageError::Combination(format!("{}: {error}", program.display())))?;
+        linkage::refuse_static(program)?;
         if let Some(path) = &args.json {
             check_output("--json", path)?;
         }

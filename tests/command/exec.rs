@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::pami::compile;
 use crate::{error_of, gyre, printed_by, root, scratch, text};
 
 /// Runs a shell script as every task of two on two nodes.
@@ -32,6 +33,22 @@ fn x6_programs_print_whole_lines_in_order_of_simulated_time() {
     assert!(lines[3].starts_with("hash ") && lines.len() == 4, "{error}");
     let again = run();
     assert_eq!((again.stdout, again.stderr), (output.stdout, output.stderr));
+}
+
+#[test]
+fn x6_x11_a_program_that_is_linked_statically_is_refused_by_name() {
+    let program = compile("static", "tests/command/static.c", |command| {
+        command.arg("-static");
+    });
+    let output = gyre(&["exec", "-n", "2", "--shape", "2", "--", text(&program)]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = error_of(&output);
+    let expected = format!("{}: is linked statically: expected", text(&program));
+    assert!(error.contains(&expected), "{error}");
+    // As a child of a task it runs as on the host.
+    let output = script(&[], &format!("{}; true", text(&program)));
+    assert_eq!(output.status.code(), Some(0), "{}", error_of(&output));
+    assert_eq!(printed_by(&output), "slept\nslept\n");
 }
 
 #[test]

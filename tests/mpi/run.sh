@@ -172,6 +172,11 @@ open_mpi() {
     OPAL_PREFIX=$openmpi "$@"
 }
 
+# objects OPTIONS... -- SECTIONS...: sections of that program, whose files lie in the folder of the test.
+objects() {
+    cd "$dir" && sections objects "$@"
+}
+
 # mpichs FUNCTION ARGUMENTS...: the same with MPICH's own collectives.
 mpichs() {
     GYRE_MPI_COLLECTIVES=mpich "$@"
@@ -358,6 +363,9 @@ test_ x6_time_of_mpi_is_the_machines sections time -n 2 --shape 2x1 --
 
 test_ x6_waits_end_with_their_event_and_polls_take_their_own_time sections waits -n 2 --shape 2x1 --
 test_ x6_waits_end_with_their_event_in_mpichs_collectives_too mpichs sections waits -n 2 --shape 2x1 --
+
+test_ x6_objects_of_mpi_work objects -n 4 --shape 2x2 --
+test_ x6_objects_of_mpi_work_for_6_tasks_on_3_nodes objects -n 6 --shape 3 -- communicators types topologies files
 
 test_ x6_threads_have_collectives_on_communicators_of_their_own repeat comm_threads
 test_ x6_a_profiling_tool_sees_collectives profiled

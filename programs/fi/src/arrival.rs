@@ -13,8 +13,7 @@ use crate::boundary::Refusal;
 use crate::cq::Completion;
 use crate::destination::Landing;
 use crate::matcher::{Body, Envelope, Kept};
-use crate::message::{Header, Kind, Protocol, WRITE};
-use crate::mr;
+use crate::message::{Header, Kind, Protocol};
 use crate::port::Port;
 
 type Received = Receive<RemotePlatform>;
@@ -35,36 +34,7 @@ pub fn attach(port: &Arc<Port>) -> Result<(), Refusal> {
             port.context.set_dispatch(number, Box::new(callback))?;
         }
     }
-    let port_of = Arc::downgrade(port);
-    let callback = move |_: &Context<RemotePlatform>, arrival: &Arrival<'_>| {
-        write(&port_of, arrival).unwrap_or_else(|error| Receive::Refused(Box::new(error)))
-    };
-    port.context.set_dispatch(WRITE, Box::new(callback))?;
     Ok(())
-}
-
-/// Carries out a short one-sided write.
-fn write(port: &Weak<Port>, arrival: &Arrival<'_>) -> Result<Received, Error> {
-    let port = port.upgrade().ok_or(Error::Destroyed)?;
-    let address = arrival.header.try_into().map(u64::from_le_bytes);
-    let address = address
-        .ok()
-        .and_then(|address| usize::try_from(address).ok());
-    let bytes = arrival.length;
-    let registered = address.filter(|&address| mr::is_registered(address, bytes));
-    let address = registered.ok_or(Error::PutsRefused {
-        peer: arrival.origin.task(),
-    })?;
-    let Some(data) = arrival.immediate else {
-        return Ok(Receive::Into {
-            into: map(&port, address as *mut u8, bytes)?,
-            done: None,
-        });
-    };
-    // SAFETY: the program has registered the memory for writes of others, which it allows at any time.
-    unsafe { std::ptr::copy(data.as_ptr(), address as *mut u8, data.len()) };
-    port.charge_copy(data.len());
-    Ok(Receive::Consumed)
 }
 
 fn arrive(

@@ -51,5 +51,7 @@ mod receive;
 mod rma;
 mod send;
 mod send_data;
+mod short_write;
+mod unanswered;
 
 pub use fabric::fi_prov_ini;

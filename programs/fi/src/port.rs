@@ -19,6 +19,7 @@ use crate::cq::{Completion, Queue};
 use crate::matcher::{Matcher, Source};
 use crate::node::Node;
 use crate::progress::Progress;
+use crate::unanswered::Unanswered;
 
 /// Polls without a result of a thread that waits, after which it sleeps until an event.
 const IDLE_POLLS: u32 = 8;
@@ -72,6 +73,8 @@ pub struct Port {
     pub least_room: AtomicUsize,
     /// The driver's collectives, on context 0.
     pub collectives: OnceLock<Collectives<RemotePlatform>>,
+    /// Short writes that the targets have not answered.
+    pub unanswered: Unanswered,
     /// Held by the thread that advances the context.
     lock: RemoteLock,
     /// Polls without a result, in a row, of threads that wait.
@@ -93,6 +96,7 @@ impl Port {
             matchers: Default::default(),
             least_room: AtomicUsize::new(64),
             collectives: OnceLock::new(),
+            unanswered: Unanswered::default(),
             idle: AtomicU32::new(0),
             idle_polls: IdlePolls::default(),
         })

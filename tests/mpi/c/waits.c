@@ -70,12 +70,12 @@ static void clocks(void) {
   CHECK_AT(calls >= 20000 && calls <= 100000, calls);
 }
 
-/** Microseconds of an accumulate and its flush, to a task that waits in a barrier. */
-static void accumulates_to_a_barrier(void) {
+/** Microseconds of an accumulate and of a put, each with its flush, to a task that waits in a barrier. */
+static void transfers_to_a_barrier(void) {
   long *base, one = 1;
   MPI_Win win;
-  MPI_Win_allocate(sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
-  *base = 0;
+  MPI_Win_allocate(2 * sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+  base[0] = base[1] = 0;
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) {
     MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
@@ -86,10 +86,17 @@ static void accumulates_to_a_barrier(void) {
     }
     double each = (MPI_Wtime() - begin) * 1e5;
     CHECK_AT(each > 1 && each < 3, each * 1000);
+    begin = MPI_Wtime();
+    for (long i = 1; i <= 10; i++) {
+      MPI_Put(&i, 1, MPI_LONG, 1, 1, 1, MPI_LONG, win);
+      MPI_Win_flush(1, win);
+    }
+    each = (MPI_Wtime() - begin) * 1e5;
+    CHECK_AT(each > 1 && each < 3, each * 1000);
     MPI_Win_unlock(1, win);
   }
   MPI_Barrier(MPI_COMM_WORLD);
-  CHECK(rank != 1 || *base == 10);
+  CHECK(rank != 1 || (base[0] == 10 && base[1] == 10));
   MPI_Win_free(&win);
 }
 
@@ -97,6 +104,6 @@ int main(int argc, char **argv) {
   static const struct section SECTIONS[] = {{"probes", probes_in_vain},
                                             {"steps", steps_between},
                                             {"clocks", clocks},
-                                            {"barrier", accumulates_to_a_barrier}};
+                                            {"barrier", transfers_to_a_barrier}};
   return run_sections(argc, argv, SECTIONS, sizeof SECTIONS / sizeof *SECTIONS);
 }
