@@ -49,8 +49,8 @@ CELLS = [
         bound=12,
         cover=16,
         faults=(
-            Fault("common/gyre_queues.sv", "store   = ahead > LevelW'(1);", "store   = ahead > LevelW'(0);"),
-            Fault("common/gyre_queues.sv", "if (fetch_q && fetch_place_q == second) begin", "if (fetch_q) begin"),
+            Fault("common/gyre_queues.sv", "(pair_q[push_queue_i] && !same);", "pair_q[push_queue_i];"),
+            Fault("common/gyre_queues.sv", "if (fetch_q && fetch_place_q == second) second_aux", "if (fetch_q) second_aux"),
             Fault("common/gyre_queues.sv", "fetch = pop_i && deep_q[queue_i];", "fetch = pop_i;"),
         ),
     ),
@@ -226,7 +226,7 @@ CELLS = [
         cover=14,
         faults=(
             Fault("router/inject_buffer.sv", "{Word3 ? second_birth : '0, second.route};", "{Word3 ? second_birth : '0, read.route};"),
-            Fault("common/gyre_queues.sv", "first_o = ahead == '0;", "first_o = level_q[push_queue_i] == '0;"),
+            Fault("common/gyre_queues.sv", "|| (same && !pair_q[push_queue_i]);", "|| same;"),
         ),
     ),
     Cell(

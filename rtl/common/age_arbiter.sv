@@ -9,12 +9,14 @@
 module age_arbiter #(
     parameter int unsigned N = 4,
     parameter int unsigned StampW = 6,
-    parameter bit          ByAge = 1'b1
+    parameter bit          ByAge = 1'b1,
+    parameter int unsigned Apart = N     // requester whose birth comes by a port of its own; N: none
 ) (
     input  logic              clk_i,
     input  logic              rst_ni,
     input  logic [N-1:0]      req_i,
     input  logic [StampW-1:0] birth_i [N],
+    input  logic [StampW-1:0] apart_birth_i, // of requester Apart, in the place of its birth_i
     input  logic [StampW-1:0] now_i,
     input  logic              advance_i, // the grant of this cycle is used
     output logic [N-1:0]      gnt_o      // one-hot, zero when there is no request
@@ -46,9 +48,11 @@ module age_arbiter #(
     for (int unsigned k = 0; k < Pairs; k++) begin
       best[k] = '1;
       if ((req_i & (N'(3) << (2 * k))) != '0) begin
-        best[k] = rank(req_i[2*k], birth_i[2*k], behind_q[2*k]);
+        best[k] = rank(req_i[2*k], (2 * k == Apart) ? apart_birth_i : birth_i[2*k], behind_q[2*k]);
         other   = '1;
-        if (2 * k + 1 < N) other = rank(req_i[(2*k+1)%N], birth_i[(2*k+1)%N], behind_q[(2*k+1)%N]);
+        if (2 * k + 1 < N) begin
+          other = rank(req_i[(2*k+1)%N], (2 * k + 1 == Apart) ? apart_birth_i : birth_i[(2*k+1)%N], behind_q[(2*k+1)%N]);
+        end
         if (other < best[k]) begin
           best[k] = other;
           lost    = lost | (N'(1) << (2 * k));

@@ -2,8 +2,8 @@
 // FIFOs in block RAM, one word in and one out a cycle: a word that is pushed in one cycle can be popped in the next.
 // The two oldest words of each queue are in front of the RAM, in memories of a few words that are read at once. A word
 // that finds at most one ahead of it goes there directly. At a pop the RAM is read; its word comes to the front in the next
-// cycle, as the second of its queue. A word is data, a side part, and a stamp; at the stamp registers alone look, as they
-// must at the machine's time.
+// cycle, as the second of its queue. A word is data, a side part, and a stamp, which lies in front of the side part; at the
+// stamp registers alone look, as they must at the machine's time.
 module gyre_queues #(
     parameter int unsigned NumQueues = 4,
     parameter int unsigned Depth = 64,       // words a queue
@@ -36,6 +36,7 @@ module gyre_queues #(
   localparam int unsigned AddrW = $clog2(Entries);
   localparam int unsigned LevelW = $clog2(Depth + 1);
   localparam int unsigned FrontW = $clog2(2 * NumQueues);
+  localparam int unsigned AuxW = StampW + SideW;
 
   if (Depth < 2) begin : gen_depth
     $fatal(1, "gyre_queues: Depth %0d: expected at least 2 words", Depth);
@@ -43,17 +44,16 @@ module gyre_queues #(
 
   // In front of the RAM: words pushed directly, and words fetched from it; two places a queue, used in turn.
   logic [Width-1:0]       direct_data   [2*NumQueues];
-  logic [SideW-1:0]       direct_side   [2*NumQueues];
-  logic [StampW-1:0]      direct_stamp  [2*NumQueues];
+  logic [AuxW-1:0]        direct_aux    [2*NumQueues];
   logic [Width-1:0]       fetched_data  [2*NumQueues];
-  logic [SideW-1:0]       fetched_side  [2*NumQueues];
-  logic [StampW-1:0]      fetched_stamp [2*NumQueues];
+  logic [AuxW-1:0]        fetched_aux   [2*NumQueues];
   logic [2*NumQueues-1:0] direct_q;                  // place: it holds a word pushed directly
 
   logic [AddrW-1:0]       head_q  [NumQueues];       // oldest word in the RAM
   logic [AddrW-1:0]       tail_q  [NumQueues];
   logic [LevelW-1:0]      level_q [NumQueues];
-  logic [NumQueues-1:0]   nonempty_q, full_q, deep_q, turn_q; // deep: more than two words; turn: place of the oldest
+  logic [NumQueues-1:0]   nonempty_q, pair_q, deep_q; // words: at least one, two, three
+  logic [NumQueues-1:0]   full_q, turn_q;             // turn: place of the oldest word
   logic                   fetch_q;
 
   assign nonempty_o = nonempty_q;
@@ -73,19 +73,16 @@ module gyre_queues #(
   endfunction
 
   // ---- push ---------------------------------------------------------------------------------
-  logic [LevelW-1:0] ahead;                          // of the word pushed
-  logic              store, direct;
+  logic same, store;                                 // a word of its queue leaves; it goes to the RAM
 
   always_comb begin
-    ahead   = '0;
+    same    = 1'b0;
     store   = 1'b0;
-    direct  = 1'b0;
     first_o = 1'b0;
     if (push_i) begin
-      ahead   = level_q[push_queue_i] - LevelW'(pop_i && queue_i == push_queue_i);
-      store   = ahead > LevelW'(1);
-      direct  = !store;
-      first_o = ahead == '0;
+      same    = pop_i && queue_i == push_queue_i;
+      store   = deep_q[push_queue_i] || (pair_q[push_queue_i] && !same);
+      first_o = !nonempty_q[push_queue_i] || (same && !pair_q[push_queue_i]);
     end
   end
 
@@ -93,43 +90,33 @@ module gyre_queues #(
   logic              fetch;
   logic [FrontW-1:0] front, second, fetch_place_q;
   logic [Width-1:0]  ram_data;
-  logic [SideW-1:0]  ram_side;
-  logic [StampW-1:0] ram_stamp;
+  logic [AuxW-1:0]   ram_aux, aux, second_aux;
 
   always_comb begin
-    front          = '0;
-    second         = '0;
-    fetch          = 1'b0;
-    data_o         = '0;
-    side_o         = '0;
-    stamp_o        = '0;
-    second_side_o  = '0;
-    second_stamp_o = '0;
+    front      = '0;
+    second     = '0;
+    fetch      = 1'b0;
+    data_o     = '0;
+    aux        = '0;
+    second_aux = '0;
     if (read_i) begin
       front  = place(queue_i, turn_q[queue_i]);
       second = place(queue_i, !turn_q[queue_i]);
       if (direct_q[front]) begin
-        data_o  = direct_data[front];
-        side_o  = direct_side[front];
-        stamp_o = direct_stamp[front];
+        data_o = direct_data[front];
+        aux    = direct_aux[front];
       end else begin
-        data_o  = fetched_data[front];
-        side_o  = fetched_side[front];
-        stamp_o = fetched_stamp[front];
+        data_o = fetched_data[front];
+        aux    = fetched_aux[front];
       end
-      if (fetch_q && fetch_place_q == second) begin
-        second_side_o  = ram_side;
-        second_stamp_o = ram_stamp;
-      end else if (direct_q[second]) begin
-        second_side_o  = direct_side[second];
-        second_stamp_o = direct_stamp[second];
-      end else begin
-        second_side_o  = fetched_side[second];
-        second_stamp_o = fetched_stamp[second];
-      end
+      if (fetch_q && fetch_place_q == second) second_aux = ram_aux;
+      else second_aux = direct_q[second] ? direct_aux[second] : fetched_aux[second];
       fetch = pop_i && deep_q[queue_i];
     end
   end
+
+  assign {stamp_o, side_o}               = aux;
+  assign {second_stamp_o, second_side_o} = second_aux;
 
   gyre_ram #(
       .Width(Width),
@@ -146,47 +133,31 @@ module gyre_queues #(
   );
 
   gyre_ram #(
-      .Width(SideW),
+      .Width(AuxW),
       .Depth(Entries)
-  ) u_side (
+  ) u_aux (
       .clk_i,
       .rst_ni,
       .write_i(store),
       .waddr_i(tail_q[push_queue_i]),
-      .wdata_i(side_i),
+      .wdata_i({stamp_i, side_i}),
       .read_i (fetch),
       .raddr_i(head_q[queue_i]),
-      .rdata_o(ram_side)
-  );
-
-  gyre_ram #(
-      .Width(StampW),
-      .Depth(Entries)
-  ) u_stamp (
-      .clk_i,
-      .rst_ni,
-      .write_i(store),
-      .waddr_i(tail_q[push_queue_i]),
-      .wdata_i(stamp_i),
-      .read_i (fetch),
-      .raddr_i(head_q[queue_i]),
-      .rdata_o(ram_stamp)
+      .rdata_o(ram_aux)
   );
 
   always_ff @(posedge clk_i) begin
-    if (direct) begin
+    if (push_i && !store) begin
       automatic logic [FrontW-1:0] free = place(push_queue_i, turn_q[push_queue_i] ^ level_q[push_queue_i][0]);
-      direct_data[free]  <= data_i;
-      direct_side[free]  <= side_i;
-      direct_stamp[free] <= stamp_i;
-      direct_q[free]     <= 1'b1;
+      direct_data[free] <= data_i;
+      direct_aux[free]  <= {stamp_i, side_i};
+      direct_q[free]    <= 1'b1;
     end
     if (fetch) fetch_place_q <= front;
     if (fetch_q) begin
-      fetched_data[fetch_place_q]  <= ram_data;
-      fetched_side[fetch_place_q]  <= ram_side;
-      fetched_stamp[fetch_place_q] <= ram_stamp;
-      direct_q[fetch_place_q]      <= 1'b0;
+      fetched_data[fetch_place_q] <= ram_data;
+      fetched_aux[fetch_place_q]  <= ram_aux;
+      direct_q[fetch_place_q]     <= 1'b0;
     end
   end
 
@@ -196,6 +167,7 @@ module gyre_queues #(
       fetch_q    <= 1'b0;
       nonempty_q <= '0;
       full_q     <= '0;
+      pair_q     <= '0;
       deep_q     <= '0;
       turn_q     <= '0;
       for (int unsigned q = 0; q < NumQueues; q++) begin
@@ -208,18 +180,20 @@ module gyre_queues #(
       if (store) begin
         tail_q[push_queue_i] <= (tail_q[push_queue_i] == high[push_queue_i]) ? low[push_queue_i] : tail_q[push_queue_i] + 1'b1;
       end
-      if (push_i && !(pop_i && queue_i == push_queue_i)) begin
+      if (push_i && !same) begin
         level_q[push_queue_i]    <= level_q[push_queue_i] + 1'b1;
         nonempty_q[push_queue_i] <= 1'b1;
+        pair_q[push_queue_i]     <= nonempty_q[push_queue_i];
         deep_q[push_queue_i]     <= store;
         full_q[push_queue_i]     <= level_q[push_queue_i] == LevelW'(Depth - 1);
       end
       if (pop_i) begin
         turn_q[queue_i] <= !turn_q[queue_i];
         if (fetch) head_q[queue_i] <= (head_q[queue_i] == high[queue_i]) ? low[queue_i] : head_q[queue_i] + 1'b1;
-        if (!(push_i && queue_i == push_queue_i)) begin
+        if (!same) begin
           level_q[queue_i]    <= level_q[queue_i] - 1'b1;
-          nonempty_q[queue_i] <= level_q[queue_i] != LevelW'(1);
+          nonempty_q[queue_i] <= pair_q[queue_i];
+          pair_q[queue_i]     <= deep_q[queue_i];
           deep_q[queue_i]     <= level_q[queue_i] > LevelW'(3);
           full_q[queue_i]     <= 1'b0;
         end

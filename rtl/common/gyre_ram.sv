@@ -15,7 +15,12 @@ module gyre_ram #(
     input  logic [AddrW-1:0] raddr_i,
     output logic [Width-1:0] rdata_o    // from the cycle after read_i until the next read
 );
-  logic [Width-1:0] mem [Depth];
+`ifdef SYNTHESIS
+  localparam int unsigned Words = Depth;
+`else
+  localparam int unsigned Words = 2 ** AddrW;  // any address is inside: simulation does without its own checks
+`endif
+  logic [Width-1:0] mem [Words];
   logic [Width-1:0] rdata_q;
 
   assign rdata_o = rdata_q;

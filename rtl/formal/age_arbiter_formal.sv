@@ -17,10 +17,10 @@ module age_arbiter_formal #(
   logic [N-1:0]      gnt;
   logic [StampW-1:0] birth [N];
   for (genvar n = 0; n < int'(N); n++) begin : gen_birth
-    assign birth[n] = birth_i[n];
+    assign birth[n] = (n == 1) ? ~birth_i[n] : birth_i[n];  // apart: not looked at
   end
-  age_arbiter #(.N(N), .StampW(StampW)) dut (
-      .clk_i, .rst_ni(rst_n), .req_i, .birth_i(birth), .now_i, .advance_i, .gnt_o(gnt)
+  age_arbiter #(.N(N), .StampW(StampW), .Apart(1)) dut (
+      .clk_i, .rst_ni(rst_n), .req_i, .birth_i(birth), .apart_birth_i(birth_i[1]), .now_i, .advance_i, .gnt_o(gnt)
   );
 
   logic [N-1:0] beaten;        // asks, and the one granted is younger

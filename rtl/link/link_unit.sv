@@ -70,14 +70,12 @@ module link_unit
   link_ctl_e        state_q, state_d, peer;
   logic             enable_q;
   logic [InitW-1:0] init_q;     // cycles left in Init at least
-  logic             crc_fault, side_fault, fault, discard, report, tx_busy, rx_word;
+  logic             crc_fault, side_fault, fault, discard, tx_busy, rx_word;
   logic             discarded_q; // loss or damage was reported since the link was last up
   error_t           err_q;
 
   assign side_fault = side_fault_o && enable_q;
   assign fault   = crc_fault || fault_i || side_fault;
-  // One report a fall: the fault that caused it, or else the first that was on the wires.
-  assign report  = (fault && (state_q == LinkAck || state_q == LinkUp)) || ((discard || fault) && !discarded_q);
   assign state_o = state_q;
   assign up_o    = state_q == LinkUp;
   assign down_o  = state_q == LinkReset || state_q == LinkInit;
@@ -122,7 +120,8 @@ module link_unit
       end
       if (err_take_i) err_q <= '0;
       if (up_o) discarded_q <= 1'b0;
-      if (report) begin
+      // One report a fall: the fault that caused it, or else the first that was on the wires.
+      if ((fault && (state_q == LinkAck || state_q == LinkUp)) || ((discard || fault) && !discarded_q)) begin
         err_q <= '{
             valid: 1'b1,
             reason: side_fault ? ErrLinkSideBand : (crc_fault ? ErrLinkCrc : (fault_i ? ErrLinkProtocol : ErrLinkDown)),

@@ -472,7 +472,7 @@ package gyre_pkg;
   endfunction
 
   function automatic logic [1:0] vc_class(logic [VcW-1:0] vc);
-    return vc_dynamic(vc) ? {1'b0, vc[2]} : vc[2:1];
+    return vc[VcW-1] ? {1'b0, vc[2]} : vc[2:1];
   endfunction
 
   // Where a packet may go from a router.

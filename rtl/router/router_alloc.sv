@@ -62,23 +62,20 @@ module router_alloc
       else if (gnt_o[p] != '0) last_q <= gnt_o[p];
     end
 
-    logic [BirthW-1:0] birth [P];
-    for (genvar i = 0; i < int'(P); i++) begin : gen_birth
-      assign birth[i] = (i == p) ? inj_birth_i[p] : birth_i[i];
-    end
-
     age_arbiter #(
         .N     (P),
         .StampW(BirthW),
-        .ByAge (ByAge)
+        .ByAge (ByAge),
+        .Apart (p)
     ) u_arbiter (
         .clk_i(clk_i[p]),
         .rst_ni,
-        .req_i    (picked),
-        .birth_i  (birth),
+        .req_i        (picked),
+        .birth_i,
+        .apart_birth_i(inj_birth_i[p]),
         .now_i,
-        .advance_i(1'b1),
-        .gnt_o    (gnt_o[p])
+        .advance_i    (1'b1),
+        .gnt_o        (gnt_o[p])
     );
 
 `ifndef SYNTHESIS

@@ -58,11 +58,10 @@ module router_credits
 
   typedef logic [RoomW-1:0] count_t;
 
-  function automatic count_t reserve(logic [VcW-1:0] vc);
-    if (vc_dynamic(vc)) return '0;
-    if (vc >= VcW'(DynClasses * VcPerClass)) return count_t'(HighReserve);
-    return (vc < VcW'(VcPerClass)) ? count_t'(vc_reserve(FlitBytes, PortFlits, 0)) : count_t'(DetReserve);
-  endfunction
+  // Flits that a deterministic channel has for itself, by class.
+  localparam count_t [NetClasses-1:0] Reserve = {
+      count_t'(HighReserve), count_t'(HighReserve), count_t'(DetReserve), count_t'(vc_reserve(FlitBytes, PortFlits, 0))
+  };
 
   count_t                    level_q[NumVc];     // flits there, and on the way
   count_t                    sent_q [NumDyn];    // flits of the packet under way
@@ -75,6 +74,7 @@ module router_credits
   logic                      credit;             // one for a flit that is there
   logic                      take, give;         // of level, other than one in and one out of a channel
   count_t                    vc_level, credit_level;
+  count_t                    own, credit_own;    // reserves
 
   assign no_credit_o = over_q & {{(DetVcs - 2 * VcPerClass) {1'b1}}, {VcPerClass{none_q[1] | hold_i}}, {VcPerClass{none_q[0] | hold_i}}};
   assign plenty_o    = plenty_q;
@@ -93,10 +93,14 @@ module router_credits
     give         = 1'b0;
     vc_level     = '0;
     credit_level = '0;
+    own          = '0;
+    credit_own   = '0;
     free_d       = free_q;
     if (send_i || credit_i) begin
       vc_level     = level_q[vc_i];
       credit_level = level_q[credit_vc_i];
+      own          = Reserve[vc_i[2:1]];
+      credit_own   = Reserve[credit_vc_i[2:1]];
       credit       = credit_i && credit_level != '0;
       fault_o      = credit_i && !credit;
       take         = send_i && !(credit && vc_i == credit_vc_i);
@@ -104,10 +108,10 @@ module router_credits
       if (send_i && vc_dynamic(vc_i)) begin
         if (head_i) free_d = free_d - MaxFlits;
         if (tail_i) free_d = free_d + MaxFlits - (head_i ? '0 : sent_q[vc_i[VcW-2:0]]) - 1'b1;
-      end else if (take && vc_level >= reserve(vc_i)) begin
+      end else if (take && vc_level >= own) begin
         free_d = free_d - 1'b1;
       end
-      if (credit && (vc_dynamic(credit_vc_i) || (give && credit_level > reserve(credit_vc_i)))) begin
+      if (credit && (vc_dynamic(credit_vc_i) || (give && credit_level > credit_own))) begin
         free_d = free_d + 1'b1;
       end
     end
@@ -139,13 +143,13 @@ module router_credits
       if (Plenty) plenty_q <= {free_d >= MaxFlits + MaxFlits, free_d >= MaxFlits + MaxFlits + MaxFlits};
       if (take) begin
         level_q[vc_i] <= vc_level + 1'b1;
-        if (!vc_dynamic(vc_i)) over_q[vc_i[VcW-2:0]] <= vc_level + 1'b1 >= reserve(vc_i);
-        if (vc_i < VcW'(VcPerClass)) whole_q[vc_i[0]] <= vc_level + 1'b1 + MaxFlits <= reserve(vc_i);
+        if (!vc_dynamic(vc_i)) over_q[vc_i[VcW-2:0]] <= vc_level + 1'b1 >= own;
+        if (vc_i < VcW'(VcPerClass)) whole_q[vc_i[0]] <= vc_level + 1'b1 + MaxFlits <= own;
       end
       if (give) begin
         level_q[credit_vc_i] <= credit_level - 1'b1;
-        if (!vc_dynamic(credit_vc_i)) over_q[credit_vc_i[VcW-2:0]] <= credit_level > reserve(credit_vc_i);
-        if (credit_vc_i < VcW'(VcPerClass)) whole_q[credit_vc_i[0]] <= credit_level + MaxFlits <= reserve(credit_vc_i) + 1'b1;
+        if (!vc_dynamic(credit_vc_i)) over_q[credit_vc_i[VcW-2:0]] <= credit_level > credit_own;
+        if (credit_vc_i < VcW'(VcPerClass)) whole_q[credit_vc_i[0]] <= credit_level + MaxFlits <= credit_own + 1'b1;
       end
     end
   end
@@ -162,12 +166,13 @@ module router_credits
   count_t                least;
 
   always_comb begin
-    lane_free_d = lane_free_q;
-    lane_d      = lane_q;
-    held        = held_i;
+    lane_free_d = '0;
+    lane_d      = '{default: '0};
+    held        = '0;
     least       = '0;
-    change      = start_i || (move_i && vc_dynamic(vc_i) && (head_i || tail_i)) || (credit_i && vc_dynamic(credit_vc_i));
+    change      = start_i || (move_i && vc_i[VcW-1] && (head_i || tail_i)) || (credit_i && credit_vc_i[VcW-1]);
     if (change) begin
+      held = held_i;
       if (move_i && vc_dynamic(vc_i)) held[vc_i[VcW-2:0]] = !tail_i;
       for (int unsigned c = 0; c < DynClasses; c++) begin
         lane_free_d[c] = held[c*DynLanes+:Lanes] != '1;

@@ -92,6 +92,7 @@ module router_inject
 
   always_comb begin
     req     = '0;
+    urgent  = '0;
     stall_o = 1'b0;
     vc      = '0;
     if (nonempty != '0) begin
@@ -105,6 +106,10 @@ module router_inject
           if (!vc_dynamic(vc) && no_credit_i[vc[VcW-2:0]]) stall_o = !req[c];
         end
       end
+      // A head that has waited long may find its channel free only now and then.
+      urgent = req & ~body & NetClasses'(urgent_o);
+      if (urgent == '0) urgent = ((req & body & last_q) != '0) ? last_q : req;
+      if (req[3:2] != '0) urgent = req[3] ? 4'b1000 : 4'b0100;
     end
   end
 
@@ -118,21 +123,17 @@ module router_inject
       .gnt_o    (read)
   );
 
-  always_comb begin
-    // A head that has waited long may find its channel free only now and then.
-    urgent = req & ~body & NetClasses'(urgent_o);
-    if (urgent == '0) urgent = ((req & body & last_q) != '0) ? last_q : req;
-    if (req[3:2] != '0) urgent = req[3] ? 4'b1000 : 4'b0100;
-  end
-
-  assign req_o  = req != '0;
-  assign body_o = req_o && body[class_read];
-  assign high_o = req_o && class_read > ClassResponse;
-  assign birth_o = req_o ? route[class_read].birth : '0;
+  assign req_o = req != '0;
   always_comb begin
     out_vc_o = '0;
+    body_o   = 1'b0;
+    high_o   = 1'b0;
+    birth_o  = '0;
     if (req_o) begin
-      if (body[class_read]) out_vc_o = grant_q[class_read];
+      body_o  = body[class_read];
+      high_o  = class_read > ClassResponse;
+      birth_o = route[class_read].birth;
+      if (body_o) out_vc_o = grant_q[class_read];
       else if (route[class_read].minimal != '0) out_vc_o = dyn_vc_i[class_read[0]];
       else out_vc_o = det_vc(class_read, route[class_read].dateline);
     end

@@ -69,10 +69,9 @@ module router_input
   logic             full;
   route_t           route [NumVc];
   logic [BirthW-1:0] birth[NumVc];
-  logic [NumVc-1:0] dynamic_q;    // packets whose heads have left by a dynamic channel; all others go by their fixed route
-  lane_t            lane_q[NumVc];
-  last_t            last_q;
-  logic [BirthW-1:0] birth_q;     // of its packet
+  logic [NumVc-1:0] dynamic_vc;   // packets whose heads have left by a dynamic channel; all others go by their fixed route
+  lane_t            lane [NumVc];
+  last_t            last;
   error_t           err_q;
 
   // ---- write side: flits of the link, or the tail that closes a packet cut short -----------
@@ -148,9 +147,9 @@ module router_input
       .nonempty_i(nonempty),
       .body_i    (body),
       .route_i   (route),
-      .dynamic_i (dynamic_q),
-      .lane_i    (lane_q),
-      .last_i    (last_q),
+      .dynamic_i (dynamic_vc),
+      .lane_i    (lane),
+      .last_i    (last),
       .discard_i (!err_q.valid),
       .head_ok_i,
       .whole_ok_i,
@@ -175,110 +174,50 @@ module router_input
   ) u_arbiter (
       .clk_i,
       .rst_ni,
-      .req_i    (urgent),
-      .birth_i  (birth),
+      .req_i        (urgent),
+      .birth_i      (birth),
+      .apart_birth_i('0),
       .now_i,
-      .advance_i(pop_i),
-      .gnt_o    (read)
+      .advance_i    (pop_i),
+      .gnt_o        (read)
   );
 
   // ---- the channel picked, and its grant ------------------------------------------------------
-  logic [1:0]     vclass_read;
-  logic           lane;         // it goes by a dynamic channel
-  logic [P-1:0]   allowed;      // outputs where a head may take one
-  logic [3:0]     roomiest;     // of these the one with most room, and the channel there
-  logic [VcW-1:0] roomiest_vc;
-  lane_t          granted;
-  route_t         picked;
-  logic [BirthW-1:0] picked_birth;
-
-  // By bit: the channels with this bit in their number.
-  function automatic logic [VcW-1:0][NumVc-1:0] numbers();
-    for (int unsigned v = 0; v < NumVc; v++) begin
-      for (int unsigned b = 0; b < VcW; b++) numbers[b][v] = v[b];
-    end
-  endfunction
-  localparam logic [VcW-1:0][NumVc-1:0] Numbers = numbers();
-
-  always_comb begin
-    req_o       = keep;
-    in_vc_o     = keep ? last_q.vc : '0;
-    body_o      = keep;
-    lane        = 1'b0;
-    granted     = '0;
-    picked      = '0;
-    picked_birth = '0;
-    vclass_read = '0;
-    allowed     = '0;
-    if (req != '0) begin
-      req_o = 1'b1;
-      for (int unsigned b = 0; b < VcW; b++) in_vc_o[b] = (read & Numbers[b]) != '0;
-      // By fours, so that simulation does without branches.
-      for (int unsigned g = 0; g < NumVc; g = g + 4) begin
-        automatic logic           four    = read[g+:4] != '0;
-        automatic logic [VcW-1:0] in_four = VcW'(g) | VcW'(in_vc_o[1:0]);
-        picked       = picked | (four ? route[in_four] : '0);
-        picked_birth = picked_birth | (four ? birth[in_four] : '0);
-        granted      = granted | (four ? lane_q[in_four] : '0);
-      end
-      vclass_read = vc_class(in_vc_o);
-      body_o      = (read & body) != '0;
-      if (body_o) lane = (read & dynamic_q) != '0;
-      else if (picked.port < NoPort) begin
-        allowed = picked.minimal[P-1:0] & dyn_ok_i[vclass_read[0]];
-        lane    = allowed != '0;
-      end
-    end
-  end
-
-  router_choice #(
-      .P    (P),
+  router_pick #(
+      .NDim (NDim),
       .RoomW(RoomW)
-  ) u_choice (
-      .allowed_i(allowed),
-      .class_i  (vclass_read[0]),
-      .room_i,
+  ) u_pick (
+      .clk_i,
+      .rst_ni,
+      .keep_i   (keep),
+      .req_i    (req),
+      .read_i   (read),
+      .body_i   (body),
+      .route_i  (route),
+      .birth_i  (birth),
+      .dyn_ok_i,
       .dyn_vc_i,
-      .port_o   (roomiest),
-      .vc_o     (roomiest_vc)
+      .room_i,
+      .pop_i,
+      .head_i   (ctl_o.head),
+      .tail_i   (ctl_o.tail),
+      .req_o,
+      .vc_o     (in_vc_o),
+      .port_o,
+      .out_vc_o,
+      .copy_o,
+      .body_o,
+      .high_o,
+      .birth_o,
+      .last_o   (last),
+      .dynamic_o(dynamic_vc),
+      .lane_o   (lane)
   );
-
-  assign copy_o  = keep ? last_q.copy : picked.deposit;
-  assign birth_o = keep ? birth_q : picked_birth;
-  assign high_o  = vclass_read > ClassResponse;
-
-  always_comb begin
-    port_o   = '0;
-    out_vc_o = '0;
-    if (keep) begin
-      port_o   = last_q.port;
-      out_vc_o = last_q.out_vc;
-    end else if (allowed != '0) begin
-      port_o   = roomiest;
-      out_vc_o = roomiest_vc;
-    end else if (lane) begin
-      port_o   = granted.port;
-      out_vc_o = dyn_vc(vclass_read[0], granted.lane);
-    end else if (req_o) begin
-      port_o   = picked.port;
-      out_vc_o = det_vc(vclass_read, picked.dateline);
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (pop_i) birth_q <= birth_o;
-    if (pop_i && ctl_o.head) begin
-      dynamic_q[in_vc_o] <= lane;
-      lane_q[in_vc_o]    <= '{port: port_o, lane: out_vc_o[1:0]};
-    end
-  end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      last_q <= '0;
-      err_q  <= '0;
+      err_q <= '0;
     end else begin
-      if (pop_i) last_q <= '{body: !ctl_o.tail, vc: in_vc_o, port: port_o, out_vc: out_vc_o, copy: copy_o};
       if (err_take_i) err_q <= '0;
       if (pop_i && ctl_o.head && port_o == NoPort) begin
         err_q <= '{valid: 1'b1, reason: ErrRouteUnreachable, where: 10'(PortId), info: data_o[63:0]};
@@ -291,7 +230,7 @@ module router_input
     if (rst_ni && pop_i) begin
       NoUTurn : assert (port_o != 4'(PortId))
       else $fatal(1, "%m: route back through the port of arrival");
-      MovesRequested : assert (req_o && (keep || picked_birth == picked.birth))
+      MovesRequested : assert (req_o)
       else $fatal(1, "%m: grant without request");
     end
   end

@@ -45,47 +45,54 @@ module router_requests
   logic [VcW-1:0]   watched;    // channel of a head that waits
   logic             overdue;
 
+  // Nothing is computed for an input without flits.
   always_comb begin
-    keep_o = 1'b0;
-    if (last_i.body && nonempty_i[last_i.vc] && !overdue && nonempty_i[DetVcs-1:DynClasses*VcPerClass] == '0) begin
-      if (last_i.port == LocalPort) keep_o = ej_body_ok_i[vc_class(last_i.vc)];
-      else if (last_i.port == NoPort) keep_o = 1'b1;
-      else keep_o = body_ok_i[PortW'(last_i.port)][last_i.out_vc] && (!last_i.copy || ej_body_ok_i[vc_class(last_i.vc)]);
-    end
-  end
-
-  always_comb begin
-    req_o   = '0;
-    stall_o = '0;
-    vclass  = '0;
-    det     = '0;
-    port    = '0;
-    waits   = 1'b0;
-    if (nonempty_i != '0 && !keep_o) begin
-      // Not unrolled in simulation: most of the time few channels hold flits.
-      /* verilator unroll_disable */
-      for (int unsigned v = 0; v < NumVc; v++) begin
-        if (nonempty_i[v]) begin
-          vclass = vc_class(VcW'(v));
-          if (body_i[v] && dynamic_i[v]) begin
-            req_o[v] = body_ok_i[PortW'(lane_i[v].port)][dyn_vc(vclass[0], lane_i[v].lane)];
-          end else begin
-            port  = PortW'(route_i[v].port);
-            det   = {vclass, route_i[v].dateline};
-            waits = 1'b0;
-            if (route_i[v].port == LocalPort) req_o[v] = body_i[v] ? ej_body_ok_i[vclass] : ej_head_ok_i[vclass];
-            else if (route_i[v].port == NoPort) req_o[v] = body_i[v] || discard_i;
-            else if (body_i[v]) begin
-              req_o[v] = body_ok_i[port][{1'b0, det}] && (!route_i[v].deposit || ej_body_ok_i[vclass]);
-              waits    = 1'b1;
-            end else if (route_i[v].deposit) req_o[v] = whole_ok_i[port][route_i[v].dateline] && ej_head_ok_i[vclass];
-            else if ((route_i[v].minimal[P-1:0] & dyn_ok_i[vclass[0]]) != '0) req_o[v] = 1'b1;
-            else begin
-              req_o[v] = head_ok_i[port][det];
-              waits    = 1'b1;
+    keep_o   = 1'b0;
+    req_o    = '0;
+    urgent_o = '0;
+    stall_o  = '0;
+    vclass   = '0;
+    det      = '0;
+    port     = '0;
+    waits    = 1'b0;
+    if (nonempty_i != '0) begin
+      if (last_i.body && nonempty_i[last_i.vc] && !overdue && nonempty_i[DetVcs-1:DynClasses*VcPerClass] == '0) begin
+        if (last_i.port == LocalPort) keep_o = ej_body_ok_i[vc_class(last_i.vc)];
+        else if (last_i.port == NoPort) keep_o = 1'b1;
+        else keep_o = body_ok_i[PortW'(last_i.port)][last_i.out_vc] && (!last_i.copy || ej_body_ok_i[vc_class(last_i.vc)]);
+      end
+      if (!keep_o) begin
+        // Not unrolled in simulation: most of the time few channels hold flits.
+        /* verilator unroll_disable */
+        for (int unsigned v = 0; v < NumVc; v++) begin
+          if (nonempty_i[v]) begin
+            vclass = vc_class(VcW'(v));
+            if (body_i[v] && dynamic_i[v]) begin
+              req_o[v] = body_ok_i[PortW'(lane_i[v].port)][dyn_vc(vclass[0], lane_i[v].lane)];
+            end else begin
+              port  = PortW'(route_i[v].port);
+              det   = {vclass, route_i[v].dateline};
+              waits = 1'b0;
+              if (route_i[v].port == LocalPort) req_o[v] = body_i[v] ? ej_body_ok_i[vclass] : ej_head_ok_i[vclass];
+              else if (route_i[v].port == NoPort) req_o[v] = body_i[v] || discard_i;
+              else if (body_i[v]) begin
+                req_o[v] = body_ok_i[port][{1'b0, det}] && (!route_i[v].deposit || ej_body_ok_i[vclass]);
+                waits    = 1'b1;
+              end else if (route_i[v].deposit) req_o[v] = whole_ok_i[port][route_i[v].dateline] && ej_head_ok_i[vclass];
+              else if ((route_i[v].minimal[P-1:0] & dyn_ok_i[vclass[0]]) != '0) req_o[v] = 1'b1;
+              else begin
+                req_o[v] = head_ok_i[port][det];
+                waits    = 1'b1;
+              end
+              if (waits && no_credit_i[port][det]) stall_o = stall_o | (P'(1) << port);
             end
-            if (waits && no_credit_i[port][det]) stall_o = stall_o | (P'(1) << port);
           end
+        end
+        urgent_o = req_o;
+        if (req_o[7:4] != '0) urgent_o = (req_o[7:6] != '0) ? {8'b0, req_o[7:6], 6'b0} : {10'b0, req_o[5:4], 4'b0};
+        else if (overdue && req_o != '0) begin
+          if (req_o[watched]) urgent_o = NumVc'(1) << watched;
+          else if (req_o[last_i.vc] && last_i.body) urgent_o = NumVc'(1) << last_i.vc;
         end
       end
     end
@@ -104,15 +111,6 @@ module router_requests
       .overdue_o(overdue),
       .vc_o     (watched)
   );
-
-  always_comb begin
-    urgent_o = req_o;
-    if (overdue && req_o != '0 && req_o[7:4] == '0) begin
-      if (req_o[watched]) urgent_o = NumVc'(1) << watched;
-      else if (req_o[last_i.vc] && last_i.body) urgent_o = NumVc'(1) << last_i.vc;
-    end
-    if (req_o[7:4] != '0) urgent_o = (req_o[7:6] != '0) ? {8'b0, req_o[7:6], 6'b0} : {10'b0, req_o[5:4], 4'b0};
-  end
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
