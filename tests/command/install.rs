@@ -56,6 +56,7 @@ fn installed_command_works_from_any_folder() {
     };
 
     // Compiles by the installed Verilator, into the user's folder of caches.
+    models::keep_runtime(&home.join(".cache/gyre"));
     let rtl = root().join("rtl");
     let check = models::SMALLEST.map(|word| match word {
         "rtl" => text(&rtl),

@@ -84,6 +84,22 @@ pub fn tree(name: &str, file: &str, change: impl FnOnce(String) -> String) -> Pa
     tree
 }
 
+/// Copies models whose names begin with `name` from the cache of all commands, where the test is about others.
+pub fn keep(name: &str, cache: &Path) {
+    for entry in fs::read_dir(cache_of_all()).expect("a cache").flatten() {
+        let file = entry.file_name();
+        if file.to_string_lossy().starts_with(name) && entry.path().is_dir() {
+            copy(&entry.path(), &cache.join(file));
+        }
+    }
+}
+
+/// Copies Verilator's runtime, which every model has, from the cache of all commands.
+pub fn keep_runtime(cache: &Path) {
+    found(&gyre(&SMALLEST));
+    keep("runtime-", cache);
+}
+
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("made");
     for entry in fs::read_dir(from).expect("readable") {
@@ -124,6 +140,7 @@ fn x8_model_is_built_once_after_a_killed_build_or_damage() {
     assert!(!names(&cache, ".part").is_empty());
     let mode = fs::metadata(&cache).expect("made").permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
+    keep_runtime(&cache);
     // Remains of other models.
     let key = "0".repeat(24);
     fs::create_dir(cache.join(format!("node3_quick-{key}.a1.part"))).expect("own folder");
@@ -265,14 +282,8 @@ fn x8_copy_of_the_rtl_does_the_same_and_a_changed_one_its_own() {
     let cache = folder("cache-of-variants");
     // The checkout's own model comes from the cache of all commands.
     let expected = hash(&gyre(&SMALL));
-    for entry in fs::read_dir(cache_of_all()).expect("a cache").flatten() {
-        let name = entry.file_name();
-        if name.to_string_lossy().starts_with("network3_quick-")
-            && entry.path().extension().is_none()
-        {
-            copy(&entry.path(), &cache.join(name));
-        }
-    }
+    keep("network3_quick-", &cache);
+    keep_runtime(&cache);
     let same = tree("rtl-copy", "gyre.f", |text| text);
     let silent = (expected.clone(), "");
     let copied = command(&cache, &[&SMALL[..], &["--rtl", text(&same)]].concat()).output();
