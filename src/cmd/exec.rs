@@ -4,6 +4,7 @@
 mod barrier;
 mod core_pin;
 mod environment;
+mod linkage;
 mod polls;
 mod screen;
 mod services;
@@ -35,7 +36,7 @@ use gyre_driver::{Op, TaskId};
 use gyre_remote::{
     Guardian, JobName, Limits, PmiServer, ProcessError, TaskDescription, TaskProcess,
 };
-use gyre_sim::{RunReport, Until};
+use gyre_sim::{RunReport, SimError, Until};
 use serde_json::{Map, Value, json};
 
 use self::barrier::Barrier;
@@ -197,6 +198,7 @@ impl Prepared {
         let program = Path::new(&args.program[0]);
         gyre_files::keep(program)
             .map_err(|error| UsageError::Combination(format!("{}: {error}", program.display())))?;
+        linkage::refuse_static(program)?;
         if let Some(path) = &args.json {
             check_output("--json", path)?;
         }
@@ -285,6 +287,14 @@ fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
     })
 }
 
+/// Time of the last progress of a program that is stuck, picoseconds.
+fn stuck_since_ps(error: &SimError) -> Option<u64> {
+    let SimError::Actor { source, .. } = error else {
+        return None;
+    };
+    source.downcast_ref::<ProcessError>()?.stuck_since_ps()
+}
+
 /// Adds to an error of a run without waveform the command that shows its last cycles.
 fn with_command(error: RunError, spec: &MachineSpec, command: &CommandLine) -> RunError {
     let RunError::Sim(source) = &error else {
@@ -292,6 +302,10 @@ fn with_command(error: RunError, spec: &MachineSpec, command: &CommandLine) -> R
     };
     let Some(failure) = Failure::of(source, spec.config.cycle_ps) else {
         return error;
+    };
+    let failure = match stuck_since_ps(source) {
+        Some(ps) => failure.since(ps / spec.config.cycle_ps),
+        None => failure,
     };
     let window = failure.window(FAILURE_CYCLES);
     let option = format!(
@@ -314,6 +328,7 @@ pub(super) fn execute(
     spec: &MachineSpec,
     placement: &Placement,
 ) -> Result<Ran, RunError> {
+    gyre_remote::raise_descriptor_limit();
     let mut job = Job::on(spec.machine()?, &spec.costs, placement).map_err(RunError::from)?;
     // With more simulator threads than one, they have the other cores.
     let _pin = (spec.config.threads == 1).then(CorePin::claim).flatten();
@@ -345,6 +360,7 @@ pub(super) fn execute(
         start_up: Barrier::new(placement.node.len(), spec),
         pmi: RefCell::new(PmiServer::new(&placement.node)),
         polls: Polls::new(placement.node.len()),
+        limit: Duration::from_secs(args.host_limit),
         trouble: Rc::default(),
         requests: Cell::new(0),
     });
@@ -397,6 +413,7 @@ fn describe(
     compute_ps: u64,
 ) -> Result<TaskDescription, gyre_driver::Error> {
     let client = job.client(task, "exec");
+    let clients = environment::clients();
     let nodes = (0..job.tasks()).map(|task| Ok(client.tasks.location(TaskId(task))?.node.0));
     Ok(TaskDescription {
         task: task.0,
@@ -405,9 +422,11 @@ fn describe(
         slots_per_process: client.resources.slots_per_process,
         // Whoever serves the process says so.
         windows: None,
-        contexts: u8::try_from(FIFOS / tasks_per_node)
+        contexts: u8::try_from(FIFOS / tasks_per_node / clients.len().max(1))
             .unwrap_or(1)
             .clamp(1, MOST_CONTEXTS),
+        node_contexts: FIFOS as u16,
+        clients,
         tasks_per_node,
         hardware_threads: job.processor().threads,
         // Picoseconds of a cycle.
@@ -462,6 +481,9 @@ impl Process {
         let mut process = TaskProcess::spawn_with_pmi(self.command, self.description, self.limits)?;
         if process.is_random() {
             screen.borrow_mut().random = true;
+        }
+        if process.is_long() {
+            screen.borrow_mut().long = true;
         }
         if let Some(input) = process.input() {
             type_into(input);

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::pami::compile;
 use crate::{error_of, gyre, printed_by, root, scratch, text};
 
 /// Runs a shell script as every task of two on two nodes.
@@ -32,6 +33,93 @@ fn x6_programs_print_whole_lines_in_order_of_simulated_time() {
     assert!(lines[3].starts_with("hash ") && lines.len() == 4, "{error}");
     let again = run();
     assert_eq!((again.stdout, again.stderr), (output.stdout, output.stderr));
+}
+
+#[test]
+fn x6_x11_a_program_that_is_linked_statically_is_refused_by_name() {
+    let program = compile("static", "tests/command/static.c", |command| {
+        command.arg("-static");
+    });
+    let output = gyre(&["exec", "-n", "2", "--shape", "2", "--", text(&program)]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = error_of(&output);
+    let expected = format!("{}: is linked statically: expected", text(&program));
+    assert!(error.contains(&expected), "{error}");
+    // As a child of a task it runs as on the host.
+    let output = script(&[], &format!("{}; true", text(&program)));
+    assert_eq!(output.status.code(), Some(0), "{}", error_of(&output));
+    assert_eq!(printed_by(&output), "slept\nslept\n");
+}
+
+#[test]
+fn x6_long_lines_and_output_that_cannot_be_written() {
+    // Searched for its end each time, this would take minutes.
+    let output = gyre(&[
+        "exec",
+        "-n",
+        "1",
+        "--",
+        "head",
+        "-c",
+        "100000000",
+        "/dev/zero",
+    ]);
+    assert!(output.status.success(), "{}", error_of(&output));
+    assert_eq!(output.stdout.len(), 100_000_000);
+    let full = fs::File::options().write(true).open("/dev/full");
+    let output = Command::new(env!("CARGO_BIN_EXE_gyre"))
+        .current_dir(root())
+        .args(["exec", "-n", "1", "--", "echo", "hi"])
+        .stdout(full.expect("can be written"))
+        .output()
+        .expect("starts");
+    assert_eq!(output.status.code(), Some(1));
+    let error = error_of(&output);
+    assert!(error.contains("standard output: No space left"), "{error}");
+}
+
+#[test]
+fn x6_more_tasks_run_than_the_soft_limit_has_descriptors_for() {
+    let run = |script: &str| {
+        let output = Command::new("bash")
+            .current_dir(root())
+            .args(["-c", script, env!("CARGO_BIN_EXE_gyre")])
+            .output();
+        output.expect("starts")
+    };
+    let output = run("ulimit -Sn 128; exec $0 exec -n 40 -- bash -c 'ulimit -Sn'");
+    assert!(output.status.success(), "{}", error_of(&output));
+    // Programs have the limit that they expect.
+    assert_eq!(printed_by(&output), "128\n".repeat(40));
+}
+
+#[test]
+fn x1_x6_a_long_environment_changes_no_hash_or_is_told() {
+    let run = |bytes: usize| {
+        let output = Command::new(env!("CARGO_BIN_EXE_gyre"))
+            .current_dir(root())
+            .args(["exec", "-n", "1", "--", "true"])
+            .env("GYRE_TEST", "x".repeat(bytes))
+            .output()
+            .expect("starts");
+        assert!(output.status.success(), "{}", error_of(&output));
+        error_of(&output)
+    };
+    let told = "longer than 64 KiB: the stack is elsewhere";
+    assert!(!run(30_000).contains(told));
+    assert!(run(70_000).contains(told));
+}
+
+#[test]
+fn x5_x6_a_hostile_programs_messages_are_refused_and_never_panic() {
+    for seed in ["1", "2", "3", "drop", "sleep", "wait", "park", "charge"] {
+        let program = root().join("tests/command/mailbox.py");
+        let limits = ["exec", "-n", "1", "--host-limit", "20", "--"];
+        let output = gyre(&[&limits[..], &["python3", text(&program), seed]].concat());
+        let error = error_of(&output);
+        assert_eq!(output.status.code(), Some(1), "{seed}: {error}");
+        assert!(!error.contains("panicked"), "{seed}: {error}");
+    }
 }
 
 #[test]
@@ -96,6 +184,11 @@ fn x6_programs_that_fail_are_named_with_status_or_signal() {
         let command = "for a waveform of it: gyre exec --trace failure.fst --trace-window ";
         assert!(error.contains(command), "{program}: {error}");
     }
+    // A program that prints all the time asks for nothing.
+    let output = script(&["--host-limit", "1"], "while :; do echo; done");
+    assert_eq!(output.status.code(), Some(1));
+    let error = error_of(&output);
+    assert!(error.contains("did not end within 1 s"), "{error}");
     let output = script(&["--host-limit", "1"], "echo printed; sleep 1000");
     assert_eq!(output.stdout, b"printed\n");
     let output = gyre(&["exec", "-n", "2", "--", "/no/such/program"]);

@@ -2,7 +2,8 @@
 /* Executes a program that the system forbids something to:
      forbid WHAT... -- PROGRAM [ARGUMENTS...]
    memory: system calls that reach the memory of other processes; personality: to ask for addresses that are not random;
-   debugging: to look into processes that do not let everybody. Ends with status 77 where this system does not let it forbid that. */
+   debugging: to look into processes that do not let everybody; dispatch: to have system calls dispatched to the process.
+   Ends with status 77 where this system does not let it forbid that. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/capability.h>
@@ -17,6 +18,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+#endif
+
 static int impossible(const char *what) {
   fprintf(stderr, "%s: %s\n", what, strerror(errno));
   return 77;
@@ -27,6 +32,20 @@ static int forbid(unsigned call) {
   struct sock_filter steps[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  struct sock_fprog program = {sizeof steps / sizeof *steps, steps};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0;
+}
+
+/* prctl with this option is answered by EPERM from now on. */
+static int forbid_option(unsigned option) {
+  struct sock_filter steps[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, option, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
@@ -58,6 +77,9 @@ int main(int count, char **words) {
     } else if (strcmp(what, "personality") == 0) {
       if (forbid(SYS_personality)) return impossible(what);
       if (personality(0xffffffff) != -1 || errno != EPERM) return impossible(what);
+    } else if (strcmp(what, "dispatch") == 0) {
+      if (forbid_option(PR_SET_SYSCALL_USER_DISPATCH)) return impossible(what);
+      if (prctl(PR_SET_SYSCALL_USER_DISPATCH, 0, 0, 0, 0) != -1 || errno != EPERM) return impossible(what);
     } else if (strcmp(what, "debugging") == 0) {
       if (drop()) return impossible(what);
     } else {

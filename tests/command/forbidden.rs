@@ -91,6 +91,21 @@ fn x6_memory_is_that_of_the_program_and_not_of_what_has_started_it() {
 }
 
 #[test]
+fn x11_a_run_without_dispatched_calls_says_so_once() {
+    let program = compiled("threads");
+    let machine = ["-n", "2", "--shape", "2"];
+    let expected = run(&program, &machine);
+    let Some(output) = run_without(&["dispatch"], &program, &machine) else {
+        return;
+    };
+    let error = error_of(&output);
+    assert!(output.status.success(), "{error}");
+    assert_eq!(output.stdout, expected.stdout);
+    let told = error.matches("the system forbids the dispatch of system calls");
+    assert_eq!(told.count(), 1, "{error}");
+}
+
+#[test]
 fn x6_the_machine_goes_on_without_an_unreachable_c_program() {
     // What is put there comes while the program asks for nothing.
     let options = ["-n", "2", "--shape", "2", "--host-slice", "1"];

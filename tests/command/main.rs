@@ -2,6 +2,7 @@
 //! The command `gyre` from outside: programs, benches and refusals on the Verilated machine.
 
 mod affinity;
+mod below_libc;
 mod bench;
 mod check;
 mod compare;

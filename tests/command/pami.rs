@@ -171,6 +171,20 @@ fn x5_x6_transfers_of_c_programs_to_missing_memory_fail_alone() {
 }
 
 #[test]
+fn x5_x6_transfers_of_c_programs_with_bad_local_memory_or_length_are_refused() {
+    let output = run(&compiled("bad_local"), &["-n", "2", "--shape", "2"]);
+    assert_eq!(output.stdout, b"bad_local\nbad_local\n");
+}
+
+#[test]
+fn x5_x6_a_message_that_its_target_dropped_is_not_a_success_to_its_sender() {
+    let printed = repeats("dropped", &["-n", "2", "--shape", "2"]);
+    let expected = "dispatch 1: 3 of 3 failed\ndispatch 2: 3 of 3 failed\ndispatch 3: 0 of 3 failed\n\
+                    context ended: 3 of 3 failed\n";
+    assert_eq!(printed, expected);
+}
+
+#[test]
 fn x1_x6_clocks_and_sleeps_of_c_programs_are_simulated() {
     // Seconds: the machine has to skip them.
     let program = compiled("time");
@@ -286,6 +300,73 @@ fn x5_x6_a_c_program_that_leaves_its_client_behind_is_named() {
     let error = error_of(&output);
     let said = "tasks that ended without destroying their clients: 0, 1";
     assert!(error.contains(said), "{error}");
+}
+
+#[test]
+fn x6_a_deadlock_is_found_although_a_task_ends_its_client_or_itself() {
+    let program = compiled("no_message");
+    for how in ["", "lock", "end"] {
+        let output = gyre(&["exec", "-n", "2", "--shape", "2", "--", text(&program), how]);
+        assert_eq!(output.status.code(), Some(1), "{how}");
+        let error = error_of(&output);
+        let waits = match how {
+            "end" => {
+                "tasks 1; tasks that have ended without destroying their clients: 0; the last progress was at "
+            }
+            _ => {
+                "tasks 1; others wait for all tasks, at the start or end of a client or of MPI: tasks 0; "
+            }
+        };
+        assert!(error.contains("deadlock: in 10000 polls"), "{how}: {error}");
+        assert!(error.contains(waits), "{how}: {error}");
+        // The machine has run ahead of its last progress; the window is there.
+        assert!(error.contains(" ms: deadlock: "), "{how}: {error}");
+        let window = error.split("--trace-window ").nth(1).expect("a window");
+        let first: u64 = window
+            .split(':')
+            .next()
+            .expect("a cycle")
+            .parse()
+            .expect("a number");
+        assert!(first < 100_000, "{how}: {error}");
+    }
+}
+
+#[test]
+fn x5_x6_a_task_that_waits_for_one_that_has_ended_ends_the_run_with_its_name() {
+    let program = compiled("peer_ended");
+    for how in [&[][..], &["wait"]] {
+        let machine = ["exec", "-n", "2", "--shape", "2", "--", text(&program)];
+        let output = gyre(&[&machine, how].concat());
+        assert_eq!(output.status.code(), Some(1), "{how:?}");
+        let error = error_of(&output);
+        let words = "tasks 0; tasks that have ended without destroying their clients: 1; ";
+        assert!(
+            error.contains("deadlock: ") && error.contains(words),
+            "{how:?}: {error}"
+        );
+    }
+}
+
+#[test]
+fn x1_x6_ep1_ep5_two_clients_of_a_c_program_have_equal_shares() {
+    let printed = repeats("clients", &["-n", "2", "--shape", "2"]);
+    assert_eq!(printed, "4 contexts each\n4 contexts each\n");
+    let program = compiled("clients");
+    let output = run(&program, &["-n", "4", "--shape", "2"]);
+    assert_eq!(printed_by(&output), "4 contexts each\n".repeat(4));
+    // Four tasks of one client have all contexts of a node, unless the clients are named.
+    let crowded = ["exec", "-n", "4", "--shape", "1", "--", text(&program)];
+    let output = gyre(&[&crowded[..], &["one"]].concat());
+    assert!(output.status.success(), "{}", error_of(&output));
+    let output = Command::new(env!("CARGO_BIN_EXE_gyre"))
+        .current_dir(root())
+        .args(crowded)
+        .env("PAMI_CLIENTS", "A/2,B")
+        .output()
+        .expect("starts");
+    assert!(output.status.success(), "{}", error_of(&output));
+    assert_eq!(printed_by(&output), "2 contexts each\n".repeat(4));
 }
 
 #[test]

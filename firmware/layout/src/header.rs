@@ -89,6 +89,7 @@ impl Header {
     ///
     /// # Errors
     /// [`LayoutError::Range`] if a value does not fit into its field.
+    #[inline]
     pub fn encode(&self) -> Result<[u8; HEADER_BYTES], LayoutError> {
         let mut words = Packer::new();
         self.put_members(&mut words)?;

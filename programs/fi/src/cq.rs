@@ -76,13 +76,18 @@ impl Queue {
         self.entries.lock().push_back(completion);
     }
 
+    /// Whether there are completions.
+    pub fn has_some(&self) -> bool {
+        !self.entries.lock().is_empty()
+    }
+
     /// Takes up to `most` entries without errors.
     ///
     /// # Errors
     /// `FI_EAVAIL` when an error is first, `FI_EAGAIN` when there is nothing.
     fn take(&self, most: usize) -> Result<Vec<Completion>, Refusal> {
-        if self.entries.lock().is_empty() {
-            self.served.progress(|| !self.entries.lock().is_empty())?;
+        if !self.has_some() {
+            self.served.progress(|| self.has_some())?;
         }
         let mut entries = self.entries.lock();
         let good = entries.iter().take_while(|entry| entry.error.is_none());

@@ -16,7 +16,7 @@ use crate::handle::{self, Domain, FidEp};
 use crate::object::{self, BindFn, ControlFn, Object};
 use crate::port::{Bindings, Port};
 use crate::progress::Progress;
-use crate::{arrival, cntr, cq, message_functions, mpi, receive, rma};
+use crate::{arrival, cntr, cq, message_functions, mpi, receive, rma, short_write};
 
 /// Dispatch of the messages of collectives.
 const COLLECTIVES: u8 = 100;
@@ -194,6 +194,7 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, _argument: *mut c_vo
             return Err(Refusal(crate::abi::errno::BAD_STATE));
         }
         arrival::attach(port)?;
+        short_write::attach(port)?;
         if port.context.query().endpoint.context_offset() == 0 {
             let collectives = Collectives::attach(&port.context, COLLECTIVES)?;
             // It has just been enabled.

@@ -13,7 +13,7 @@
 //!   matching and copies take is charged from the driver's cost table; MPI's own instructions above are free.
 //! * Buffers are the program's own memory, which the DMA engine accesses in place: a registration is a number, and a peer may
 //!   write all memory of the process, as between processes that trust each other.
-//! * Reads of a completion queue or a counter make progress. After some reads without a result the thread sleeps until an
+//! * Reads of a completion queue or a counter make progress. After some reads without a result a thread that waits sleeps until an
 //!   event, so the machine skips the time.
 //!
 //! The library is also loaded before the program (`mpi`): then collectives of MPI go over the collective network, and
@@ -51,5 +51,7 @@ mod receive;
 mod rma;
 mod send;
 mod send_data;
+mod short_write;
+mod unanswered;
 
 pub use fabric::fi_prov_ini;

@@ -39,6 +39,10 @@ impl Kind {
     }
 }
 
+/// Dispatches of short one-sided writes and their answers, behind those of messages.
+pub const WRITE: u8 = 4;
+pub const WRITTEN: u8 = 5;
+
 /// Communication context of an envelope with remote CQ data.
 const WITH_DATA: u8 = 1;
 

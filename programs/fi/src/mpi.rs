@@ -13,3 +13,5 @@ pub mod communicator;
 mod data;
 mod functions;
 mod library;
+mod shared;
+mod tool;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Registrations of memory: numbers, as the DMA engine reaches all memory of the process.
+//! Registrations of memory: numbers, as the DMA engine reaches all memory of the process, and ranges, for short writes by messages.
 
+use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
 
 use crate::abi::{Fid, MrOps, class, not_there};
 use crate::object::{self, BindFn, ControlFn, Object};
@@ -22,6 +25,24 @@ unsafe impl Object for Registration {
     const CONTROL: ControlFn = control;
 }
 
+impl Drop for Registration {
+    fn drop(&mut self) {
+        REGISTERED.lock().remove(&self.key);
+    }
+}
+
+/// Registered memory, by number: its first byte, and bytes.
+static REGISTERED: Mutex<BTreeMap<u64, (usize, usize)>> = Mutex::new(BTreeMap::new());
+
+/// Whether bytes of this process are registered.
+pub fn is_registered(address: usize, bytes: usize) -> bool {
+    let inside = |&(first, all): &(usize, usize)| {
+        let offset = address.checked_sub(first);
+        offset.is_some_and(|offset| offset <= all && bytes <= all - offset)
+    };
+    REGISTERED.lock().values().any(inside)
+}
+
 /// The last number given out.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
@@ -35,8 +56,8 @@ pub static OPS: MrOps = MrOps {
 
 unsafe extern "C" fn register(
     _domain: *mut Fid,
-    _memory: *const c_void,
-    _bytes: usize,
+    memory: *const c_void,
+    bytes: usize,
     _access: u64,
     _offset: u64,
     _key: u64,
@@ -47,10 +68,12 @@ unsafe extern "C" fn register(
     // SAFETY: the program passes a place for the result.
     unsafe {
         object::open(registration, context, |fid| {
+            let key = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+            REGISTERED.lock().insert(key, (memory as usize, bytes));
             Ok(Registration {
                 fid,
                 mem_desc: std::ptr::null_mut(),
-                key: LAST.fetch_add(1, Ordering::Relaxed) + 1,
+                key,
             })
         })
     }

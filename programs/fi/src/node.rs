@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use gyre_collectives::Geometry;
 use gyre_driver::{Client, Context};
-use gyre_interpose::Job;
+use gyre_interpose::{Job, Taken};
 use gyre_remote::RemotePlatform;
 use parking_lot::Mutex;
 
@@ -21,6 +21,8 @@ pub struct Node {
     client: Mutex<Option<Client<RemotePlatform>>>,
     /// For each context whether an endpoint has it.
     taken: Mutex<Vec<bool>>,
+    /// The client's share of the node, until it has ended.
+    _share: Taken,
 }
 
 impl Node {
@@ -34,13 +36,20 @@ impl Node {
             return Ok(node);
         }
         let job = Job::get().map_err(|_| Refusal(libc::ENODATA))?;
-        let contexts = job.description.contexts;
-        let config = job.description.client("mpi", contexts)?;
+        let share = Taken::new(job, "MPI").map_err(|error| {
+            eprintln!("libgyre-fi: {error}");
+            Refusal(libc::ENOSPC)
+        })?;
+        let mut config = job.description.client("mpi", share.0)?;
+        // A program that has written into another one's memory waits for its acknowledgement: it comes at once, with those for
+        // all that has come besides.
+        config.ack.threshold = 1;
         let client = Client::create(&job.platform, config)?;
         let node = Arc::new(Self {
             job,
             taken: Mutex::new(vec![false; usize::from(client.contexts())]),
             client: Mutex::new(Some(client)),
+            _share: share,
         });
         *known = Arc::downgrade(&node);
         Ok(node)

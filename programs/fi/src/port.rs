@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! State of an endpoint for its callbacks and queues.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use gyre_collectives::Collectives;
-use gyre_driver::{COPY_CHUNK, Context, Endpoint, Op, Platform as _};
-use gyre_interpose::idle_polls::{Growth, IdlePolls};
-use gyre_remote::RemotePlatform;
+use gyre_driver::{COPY_CHUNK, Context, Endpoint, Op, Platform as _, PlatformLock as _};
+use gyre_interpose::asleep::Asleep;
+use gyre_interpose::idle_polls::{IdlePolls, Polled};
+use gyre_remote::{RemoteLock, RemotePlatform};
 use parking_lot::Mutex;
 
 use crate::abi::{ADDR_UNSPEC, Addr, flags};
@@ -18,8 +19,14 @@ use crate::cq::{Completion, Queue};
 use crate::matcher::{Matcher, Source};
 use crate::node::Node;
 use crate::progress::Progress;
+use crate::unanswered::Unanswered;
 
-/// Limit of doublings of sleeps; none for several endpoints, of which only one wakes the thread.
+/// Polls without a result of a thread that waits, after which it sleeps until an event.
+const IDLE_POLLS: u32 = 8;
+
+/// First time after which it looks again, picoseconds: it may wait for what happens within its process. Each is twice as long as
+/// the one before, up to this many times; none for several endpoints, of which only one wakes the thread.
+const FIRST_SLEEP_PS: u64 = 1_000_000;
 const DOUBLINGS: u32 = 6;
 
 /// Completion queue and counter of a kind of operation.
@@ -66,6 +73,13 @@ pub struct Port {
     pub least_room: AtomicUsize,
     /// The driver's collectives, on context 0.
     pub collectives: OnceLock<Collectives<RemotePlatform>>,
+    /// Short writes that the targets have not answered.
+    pub unanswered: Unanswered,
+    /// Held by the thread that advances the context.
+    lock: RemoteLock,
+    /// Polls without a result, in a row, of threads that wait.
+    idle: AtomicU32,
+    /// Those of threads that test or probe.
     idle_polls: IdlePolls,
 }
 
@@ -74,6 +88,7 @@ impl Port {
     pub fn new(node: Arc<Node>, send_flags: u64, receive_flags: u64) -> Result<Self, Refusal> {
         Ok(Self {
             context: node.take()?,
+            lock: node.job.platform.new_lock(),
             node,
             bindings: OnceLock::new(),
             send_flags,
@@ -81,6 +96,8 @@ impl Port {
             matchers: Default::default(),
             least_room: AtomicUsize::new(64),
             collectives: OnceLock::new(),
+            unanswered: Unanswered::default(),
+            idle: AtomicU32::new(0),
             idle_polls: IdlePolls::default(),
         })
     }
@@ -153,6 +170,16 @@ impl Port {
         }
     }
 
+    /// Whether the program has not taken all completions.
+    pub fn has_completions(&self) -> bool {
+        let Some(bound) = self.bindings.get() else {
+            return false;
+        };
+        let all = [&bound.sends, &bound.receives, &bound.reads, &bound.writes];
+        let queues = all.into_iter().filter_map(|bound| bound.queue.as_ref());
+        queues.into_iter().any(|queue| queue.has_some())
+    }
+
     /// Whether a receive waits for a message, or an operation has not ended.
     fn expects(&self) -> bool {
         !self.context.is_at_rest() || self.matchers.iter().any(|one| one.lock().expects())
@@ -175,32 +202,60 @@ impl Port {
 
 impl Progress for Port {
     fn advance(&self, looks: usize) -> Result<bool, Refusal> {
-        let idle = self.context.advance(looks)?.is_idle();
+        // Collectives are waited for outside of MPICH, which lets one thread at a time use the endpoint.
+        self.lock.lock();
+        let advanced = self.context.advance(looks);
+        self.lock.unlock();
+        let idle = advanced?.is_idle();
         if !idle {
-            self.idle_polls.note(true);
+            self.idle.store(0, Ordering::Relaxed);
         }
         Ok(idle)
     }
 
+    fn look(&self) -> Result<bool, Refusal> {
+        Ok(!self.idle_polls.poll(self)?)
+    }
+
     fn rest(&self, alone: bool) -> Result<(), Refusal> {
-        let sleep = self.idle_polls.sleep_ps(match alone {
-            true => Growth::Fast(DOUBLINGS),
-            false => Growth::None,
-        });
-        self.idle_polls.note(false);
-        if let Some(longest_ps) = sleep {
-            // MPICH may be busy within the process: only polls that wait for the network count.
-            let now_ps = match self.expects() {
-                true => self.now_ps(),
-                false => self.platform().clock_ps(),
-            };
-            self.context.wait(Some(now_ps + longest_ps))?;
-        }
-        Ok(())
+        let idle = self.idle.fetch_add(1, Ordering::Relaxed);
+        let Some(many) = idle.checked_sub(IDLE_POLLS) else {
+            return Ok(());
+        };
+        let doublings = if alone { many.min(DOUBLINGS) } else { 0 };
+        let epoch = self.context.epoch();
+        self.wait(epoch, self.now_ps() + (FIRST_SLEEP_PS << doublings))
     }
 
     fn now_ps(&self) -> u64 {
         self.platform().now_ps()
+    }
+}
+
+impl Polled for Port {
+    type Error = Refusal;
+
+    fn epoch(&self) -> u64 {
+        self.context.epoch()
+    }
+
+    fn is_quiet(&self) -> bool {
+        true
+    }
+
+    fn look(&self) -> Result<bool, Refusal> {
+        Ok(!self.advance(1)?)
+    }
+
+    fn wait(&self, epoch: u64, deadline_ps: u64) -> Result<(), Refusal> {
+        if !self.expects() {
+            // MPICH may be busy within the process: only polls that wait for the network count.
+            self.platform().stay_awake();
+        }
+        let context = self.context.clone();
+        let _asleep = Asleep::begin(move || context.wake());
+        self.context.wait_since(epoch, Some(deadline_ps))?;
+        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Progress: reads of a queue or a counter take arrived messages.
 
+use std::cell::Cell;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -15,7 +16,14 @@ pub trait Progress: Send + Sync {
     /// Errors of the driver.
     fn advance(&self, looks: usize) -> Result<bool, Refusal>;
 
-    /// Counts a poll without a result, and sleeps after many; sleeps grow if the thread waits for this endpoint only.
+    /// Polls once for a program that does not wait; returns whether nothing was found.
+    ///
+    /// # Errors
+    /// Errors of the driver.
+    fn look(&self) -> Result<bool, Refusal>;
+
+    /// Counts a poll without a result, and sleeps until an event after many; looks again meanwhile, less and less often if the
+    /// thread waits for this endpoint only.
     ///
     /// # Errors
     /// Errors of the driver.
@@ -27,6 +35,28 @@ pub trait Progress: Send + Sync {
 
 /// Picoseconds of a millisecond.
 const MILLISECOND_PS: u64 = 1_000_000_000;
+
+thread_local! {
+    /// Calls of MPI that test or probe, in which this thread is.
+    static LOOKS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A call of MPI that tests or probes, as long as it lasts: polls in it do not wait.
+pub struct Looking(());
+
+impl Looking {
+    /// Begins it.
+    pub fn begin() -> Self {
+        LOOKS.set(LOOKS.get() + 1);
+        Self(())
+    }
+}
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        LOOKS.set(LOOKS.get() - 1);
+    }
+}
 
 /// The endpoints for which a queue or a counter makes progress.
 #[derive(Default)]
@@ -42,17 +72,23 @@ impl Served {
         }
     }
 
-    /// Makes progress for all; if nothing was found and `has_come` is false, the thread sleeps.
+    /// Makes progress for all; if nothing was found and `has_come` is false, a thread that waits sleeps.
     ///
     /// # Errors
     /// Errors of the driver.
     pub fn progress(&self, has_come: impl Fn() -> bool) -> Result<(), Refusal> {
         let all: Vec<_> = self.0.lock().iter().filter_map(Weak::upgrade).collect();
+        let waits = LOOKS.get() == 0;
+        if !waits && let [one] = all.as_slice() {
+            one.look()?;
+            return Ok(());
+        }
         let mut idle = true;
         for one in &all {
             idle &= one.advance(1)?;
         }
         if idle
+            && waits
             && !has_come()
             && let [one, others @ ..] = all.as_slice()
         {

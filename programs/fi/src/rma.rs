@@ -2,6 +2,7 @@
 //! One-sided reads and writes, by virtual address.
 
 use std::ffi::c_void;
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -19,6 +20,7 @@ use crate::handle;
 use crate::port::{Port, wants_completion};
 use crate::send::INJECT;
 use crate::send_data::{MOST_PIECES, Memory, staged, total};
+use crate::short_write;
 
 /// The functions of an endpoint.
 pub static OPS: RmaOps = RmaOps {
@@ -119,7 +121,11 @@ fn common(local: &[Piece], remote: &[(u64, usize)]) -> Vec<(Piece, u64)> {
 }
 
 impl Transfer {
-    fn start(self, port: &Arc<Port>, keep: Option<Staging>) -> Result<(), Refusal> {
+    /// Starts it.
+    ///
+    /// # Safety
+    /// The pieces are memory of the program that does not change until the transfer has ended.
+    unsafe fn start(self, port: &Arc<Port>, keep: Option<Staging>) -> Result<(), Refusal> {
         let bytes = total(&self.local);
         if bytes != self.remote.iter().map(|(_, bytes)| bytes).sum::<usize>() {
             return Err(Refusal::INVALID);
@@ -130,7 +136,11 @@ impl Transfer {
         let mut ready = Vec::with_capacity(parts.len());
         for (piece, address) in parts {
             let remote = remote(port, endpoint.task(), address, piece.bytes)?;
-            ready.push((map(port, piece.address as *mut u8, piece.bytes)?, remote));
+            let range = match self.writes && piece.bytes <= INJECT {
+                true => None,
+                false => Some(map(port, piece.address as *mut u8, piece.bytes)?),
+            };
+            ready.push((piece, range, remote, address));
         }
         let all = Arc::new(Parts {
             port: Arc::clone(port),
@@ -144,8 +154,16 @@ impl Transfer {
         if ready.is_empty() {
             all.end(Ok(()));
         }
-        for (range, remote) in ready {
+        for (piece, range, remote, address) in ready {
             let parts = Arc::clone(&all);
+            let Some(range) = range else {
+                // SAFETY: what the caller promises.
+                let bytes =
+                    unsafe { slice::from_raw_parts(piece.address as *const u8, piece.bytes) };
+                let done = Box::new(move |outcome| parts.end(outcome));
+                short_write::send(port, endpoint, address, bytes, done)?;
+                continue;
+            };
             let done: DoneFn<_> = Box::new(move |_, outcome| parts.end(outcome));
             if self.writes {
                 port.context.put(Put {
@@ -222,7 +240,8 @@ unsafe fn transfer(
             context: context as usize,
             flags: port.send_flags,
         };
-        transfer.start(&port, None)
+        // SAFETY: the program's memory, as libfabric says.
+        unsafe { transfer.start(&port, None) }
     })
 }
 
@@ -269,7 +288,8 @@ unsafe fn with_message(fid: *mut Fid, writes: bool, message: *const MsgRma, aske
             context: message.context as usize,
             flags: asked,
         };
-        transfer.start(&port, keep)
+        // SAFETY: the program's memory, as libfabric says, or its copy.
+        unsafe { transfer.start(&port, keep) }
     })
 }
 
@@ -314,7 +334,8 @@ unsafe extern "C" fn inject(
             // No completion; the counter counts it.
             flags: flags::INJECT,
         };
-        transfer.start(&port, keep)
+        // SAFETY: the program's memory, as libfabric says, or its copy.
+        unsafe { transfer.start(&port, keep) }
     })
 }
 

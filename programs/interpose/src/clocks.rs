@@ -4,20 +4,22 @@
 //! A program linked with one of the libraries finds these first. Outside of a task, and in threads that the machine does not serve
 //! (`threads`), they are the system's. The clocks count from the beginning of 2026, so that runs on different days print the same.
 //! Before the first client there is no machine: clocks then advance by a millisecond when the thread yields, and once every
-//! 100,000 reads, so times recorded by libraries at load repeat too. With a machine, a read takes the time of a register access,
+//! 100,000 reads, so times recorded by libraries at load repeat too. With a machine, a read takes 20 ns,
 //! so a loop that polls a clock ends.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gyre_driver::{Op, Platform as _};
+use gyre_driver::Platform as _;
 use gyre_remote::StartedThread;
+use gyre_remote::waiting::Waiting;
 use libc::{clockid_t, time_t, timespec, timeval};
 use rustix::thread::{NanosleepRelativeResult, nanosleep as system_sleep};
 use rustix::time::Timespec;
 
 use crate::boundary;
+use crate::cancellation;
 use crate::job::Job;
 
 /// Beginning of the machine's time: seconds since 1970.
@@ -42,24 +44,34 @@ const YIELD_PS: u64 = 100_000;
 
 /// The machine's time in picoseconds, for the thread of a task.
 fn machine_ps() -> Option<u64> {
-    if Job::is_to_come() {
+    if Job::is_apart() {
         if LOOKS.fetch_add(1, Ordering::Relaxed) % MANY_LOOKS == MANY_LOOKS - 1 {
             BEFORE_PS.fetch_add(STEP_PS, Ordering::Relaxed);
         }
         return Some(BEFORE_PS.load(Ordering::Relaxed));
     }
     boundary::value(|| {
-        Job::of_this_thread().map(|job| {
-            job.platform.charge(Op::Register, 1);
-            BEFORE_PS.load(Ordering::Relaxed) + job.platform.clock_ps()
-        })
+        Job::of_this_thread().map(|job| BEFORE_PS.load(Ordering::Relaxed) + job.platform.clock_ps())
     })
+}
+
+/// The machine's time at a fork, picoseconds.
+static FORKED_PS: AtomicU64 = AtomicU64::new(0);
+
+/// Notes the time for [`leave`].
+pub fn note_time() {
+    FORKED_PS.store(now_ps(), Ordering::Relaxed);
+}
+
+/// Goes on from the time that was noted, in a child that the machine does not serve.
+pub fn leave() {
+    BEFORE_PS.fetch_add(FORKED_PS.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
 /// C: `sched_yield`. Lets other threads of the task run for a little while; no time passes if there are none.
 #[unsafe(no_mangle)]
 pub extern "C" fn sched_yield() -> c_int {
-    if Job::is_to_come() {
+    if Job::is_apart() {
         BEFORE_PS.fetch_add(STEP_PS, Ordering::Relaxed);
     }
     if Job::of_this_thread().is_none() {
@@ -78,6 +90,56 @@ fn machine_sleep(ps: u64) -> bool {
         };
         let until = job.platform.now_ps().saturating_add(ps);
         job.platform.sleep_until(until);
+        true
+    })
+}
+
+/// The machine's time for this thread, which it serves, picoseconds.
+pub fn now_ps() -> u64 {
+    Job::of_this_thread().map_or(0, |job| job.platform.now_ps())
+}
+
+/// Notes that this thread, which the machine serves, does not wait in vain.
+pub fn note_look() {
+    if let Some(job) = Job::of_this_thread() {
+        // Its time is not of interest.
+        let _ = job.platform.clock_ps();
+    }
+}
+
+/// Sleeps until this time of the machine, which serves the thread.
+pub fn sleep_until(ps: u64) {
+    machine_sleep(ps.saturating_sub(now_ps()));
+}
+
+/// Lets a little simulated time pass after a call in vain, or for one whom this thread has woken.
+pub fn pause() {
+    machine_sleep(YIELD_PS);
+}
+
+/// The machine's time after a pause, picoseconds; none for nanoseconds beyond a second.
+pub fn after(pause: &timespec) -> Option<u64> {
+    let seconds = u64::try_from(pause.tv_sec).ok()?;
+    let nanoseconds = u64::try_from(pause.tv_nsec).ok()?;
+    let ps = seconds
+        .saturating_mul(SECOND_PS)
+        .saturating_add(nanoseconds * NANOSECOND_PS);
+    (nanoseconds < 1_000_000_000).then(|| now_ps().saturating_add(ps))
+}
+
+/// Sleeps in the machine's time, as the program wants, until another thread cancels this one at most; returns false outside of a task.
+fn interruptible_sleep(ps: u64) -> bool {
+    if !StartedThread::several() {
+        return machine_sleep(ps);
+    }
+    boundary::value(|| {
+        let Some(job) = Job::of_this_thread() else {
+            return false;
+        };
+        // Others need not act meanwhile.
+        let until_ps = job.platform.clock_ps().saturating_add(ps);
+        let waiting = Waiting::begin((&raw const until_ps).addr());
+        waiting.wait_until(Some(until_ps));
         true
     })
 }
@@ -201,10 +263,10 @@ fn sleep_for(time: &timespec) -> Result<(), timespec> {
     let ps = seconds
         .saturating_mul(SECOND_PS)
         .saturating_add(nanoseconds * NANOSECOND_PS);
-    if machine_sleep(ps) {
+    if interruptible_sleep(ps) {
         return Ok(());
     }
-    if Job::is_to_come() {
+    if Job::is_apart() {
         BEFORE_PS.fetch_add(ps, Ordering::Relaxed);
     }
     let time = Timespec {
@@ -225,7 +287,18 @@ fn sleep_for(time: &timespec) -> Result<(), timespec> {
 /// # Safety
 /// As the C library says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn nanosleep(time: *const timespec, left: *mut timespec) -> c_int {
+pub unsafe extern "C-unwind" fn nanosleep(time: *const timespec, left: *mut timespec) -> c_int {
+    // SAFETY: as the caller says.
+    let result = unsafe { sleep_as_asked(time, left) };
+    cancellation::point();
+    result
+}
+
+/// [`nanosleep`], without its cancellation point.
+///
+/// # Safety
+/// As the C library says.
+pub unsafe fn sleep_as_asked(time: *const timespec, left: *mut timespec) -> c_int {
     // SAFETY: the program passes a time.
     let Some(time) = (unsafe { time.as_ref() }) else {
         return fail(libc::EFAULT);
@@ -250,7 +323,23 @@ pub unsafe extern "C" fn nanosleep(time: *const timespec, left: *mut timespec) -
 /// # Safety
 /// As the C library says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn clock_nanosleep(
+pub unsafe extern "C-unwind" fn clock_nanosleep(
+    clock: clockid_t,
+    flags: c_int,
+    time: *const timespec,
+    left: *mut timespec,
+) -> c_int {
+    // SAFETY: as the caller says.
+    let result = unsafe { sleep_by_clock(clock, flags, time, left) };
+    cancellation::point();
+    result
+}
+
+/// [`clock_nanosleep`], without its cancellation point.
+///
+/// # Safety
+/// As the C library says.
+pub unsafe fn sleep_by_clock(
     clock: clockid_t,
     flags: c_int,
     time: *const timespec,
@@ -265,7 +354,7 @@ pub unsafe extern "C" fn clock_nanosleep(
     }
     if flags & libc::TIMER_ABSTIME == 0 {
         // SAFETY: the program passes a time and a place for what is left.
-        return match unsafe { nanosleep(time, left) } {
+        return match unsafe { sleep_as_asked(time, left) } {
             0 => 0,
             // SAFETY: the address of this thread's `errno`.
             _ => unsafe { *libc::__errno_location() },
@@ -295,7 +384,7 @@ pub unsafe extern "C" fn clock_nanosleep(
 /// # Safety
 /// As the C library says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn usleep(microseconds: c_uint) -> c_int {
+pub unsafe extern "C-unwind" fn usleep(microseconds: c_uint) -> c_int {
     let time = timespec {
         tv_sec: i64::from(microseconds / 1_000_000),
         tv_nsec: i64::from(microseconds % 1_000_000) * 1000,
@@ -309,13 +398,15 @@ pub unsafe extern "C" fn usleep(microseconds: c_uint) -> c_int {
 /// # Safety
 /// As the C library says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
+pub unsafe extern "C-unwind" fn sleep(seconds: c_uint) -> c_uint {
     let time = timespec {
         tv_sec: i64::from(seconds),
         tv_nsec: 0,
     };
     // The rest is not longer than the argument.
-    sleep_for(&time).map_or_else(|left| left.tv_sec as c_uint, |()| 0)
+    let left = sleep_for(&time).map_or_else(|left| left.tv_sec as c_uint, |()| 0);
+    cancellation::point();
+    left
 }
 
 /// C: `gyre_compute`. Charges computation, nanoseconds of simulated time. No effect outside of a task.

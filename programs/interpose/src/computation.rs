@@ -4,6 +4,7 @@
 
 use std::cell::Cell;
 
+use gyre_remote::Native;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::job::Job;
@@ -16,16 +17,19 @@ thread_local! {
 }
 
 /// A call of the library, as long as it lasts. Its beginning charges the computation since the last one.
-pub struct Call(());
+pub struct Call {
+    _native: Native,
+}
 
 impl Call {
     /// Enters the library.
     pub fn begin() -> Self {
+        let native = Native::begin();
         DEPTH.set(DEPTH.get() + 1);
         if let (1, Some(left_ns)) = (DEPTH.get(), LEFT_NS.take()) {
             charge(processor_time_ns().saturating_sub(left_ns));
         }
-        Self(())
+        Self { _native: native }
     }
 }
 

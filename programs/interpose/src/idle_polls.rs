@@ -1,79 +1,118 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Polls without a result: after some of them a thread sleeps, and the machine skips the time.
+//! Polls without a result. Each takes the time of what it executes; sleep between them is the host's alone.
+//!
+//! A program that polls in vain for long lets the machine run ahead: its thread waits for an event for a part of the time that it has
+//! polled so far, and then goes back to the time before that wait. The polls that it makes meanwhile are known to find
+//! nothing, and take their time without a request to the machine; so do its reads of clocks and its computation. Polls, clocks and
+//! steps come out as if the machine had been asked each time. Only a thread that gives up polling and then acts, before it has
+//! come to the end of such a wait, acts at its end.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use parking_lot::Mutex;
 
-/// Consecutive polls without a result, after which a thread sleeps until an event.
-const IDLE_POLLS: u32 = 8;
+use gyre_driver::Platform as _;
+use gyre_remote::RemotePlatform;
 
-/// First sleep of a poll without a result, picoseconds. It is limited, as the program may wait for another event.
-const FIRST_SLEEP_PS: u64 = 1_000_000;
+/// Polls in vain before a thread waits ahead.
+const MANY: u32 = 64;
 
-/// Growth of consecutive sleeps; the numbers limit the doublings.
+/// A wait is this part of the time that the thread has polled so far, and at most so long, picoseconds.
+const PART: u64 = 8;
+const LONGEST_PS: u64 = 64_000_000;
+
+/// A row of polls in vain, between which a thread has only computed and looked at clocks.
 #[derive(Clone, Copy)]
-pub enum Growth {
-    /// No growth.
-    None,
-    /// Every eighth doubles: a sleep is at most a quarter of the sum of those before it, or the first.
-    Slow(u32),
-    /// Each doubles.
-    Fast(u32),
+struct Row {
+    thread: u32,
+    /// Deeds of the thread at the end of the last poll.
+    deeds: u64,
+    /// Events of the polled object then.
+    epoch: u64,
+    /// Begin of the first.
+    since_ps: u64,
+    polls: u32,
+    /// Time of the shortest.
+    poll_ps: u64,
+    /// Whether the thread has waited since the last poll of the machine.
+    waited: bool,
 }
 
-/// Counts consecutive polls without a result.
-#[derive(Default)]
-pub struct IdlePolls {
-    idle: AtomicU32,
+/// An object that is polled.
+pub trait Polled {
+    /// Error of a poll.
+    type Error;
+
+    /// Changes with each event that a poll finds, other than those of the machine.
+    fn epoch(&self) -> u64;
+
+    /// Whether nothing but an event gives a poll something to find.
+    fn is_quiet(&self) -> bool;
+
+    /// Polls once; returns whether something was found.
+    ///
+    /// # Errors
+    /// What is wrong.
+    fn look(&self) -> Result<bool, Self::Error>;
+
+    /// Waits until a poll may find something, or until `deadline_ps`.
+    ///
+    /// # Errors
+    /// What is wrong.
+    fn wait(&self, epoch: u64, deadline_ps: u64) -> Result<(), Self::Error>;
 }
+
+/// The row of polls of an object.
+#[derive(Default)]
+pub struct IdlePolls(Mutex<Option<Row>>);
 
 impl IdlePolls {
-    /// Notes whether a poll had a result.
-    pub fn note(&self, found: bool) {
-        let idle = match found {
-            true => 0,
-            false => self.idle.load(Ordering::Relaxed).saturating_add(1),
-        };
-        self.idle.store(idle, Ordering::Relaxed);
-    }
-
-    /// Longest sleep of the next poll without a result, picoseconds; `None` if it must not sleep.
-    pub fn sleep_ps(&self, growth: Growth) -> Option<u64> {
-        let many = self.idle.load(Ordering::Relaxed).checked_sub(IDLE_POLLS)?;
-        let doublings = match growth {
-            Growth::None => 0,
-            Growth::Slow(most) => most.min(many / 8),
-            Growth::Fast(most) => most.min(many),
-        };
-        Some(FIRST_SLEEP_PS << doublings)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const FAST: Growth = Growth::Fast(3);
-    const SLOW: Growth = Growth::Slow(5);
-
-    #[test]
-    fn x6_sleeps_begin_after_idle_polls_grow_and_end_with_a_result() {
-        let idle_polls = IdlePolls::default();
-        for _ in 0..IDLE_POLLS {
-            assert_eq!(idle_polls.sleep_ps(FAST), None);
-            idle_polls.note(false);
+    /// Polls once, in place of [`Polled::look`].
+    ///
+    /// # Errors
+    /// Those of the object.
+    pub fn poll<P: Polled>(&self, polled: &P) -> Result<bool, P::Error> {
+        let platform = RemotePlatform::of_this_thread();
+        let (thread, deeds) = (platform.thread(), platform.deeds());
+        let row = self.0.lock().take();
+        let row = row.filter(|row| (row.thread, row.deeds) == (thread, deeds));
+        if let Some(row) = row
+            && platform.is_behind()
+            && row.epoch == polled.epoch()
+        {
+            // What other threads have done during the wait is found at its end.
+            platform.poll(row.poll_ps);
+            *self.0.lock() = Some(row);
+            return Ok(false);
         }
-        let mut slept = 0;
-        for many in 0..200 {
-            let times = 1 << many.min(3);
-            assert_eq!(idle_polls.sleep_ps(FAST), Some(times * FIRST_SLEEP_PS));
-            assert_eq!(idle_polls.sleep_ps(Growth::None), Some(FIRST_SLEEP_PS));
-            let slow = idle_polls.sleep_ps(SLOW).expect("it sleeps");
-            assert!(slow <= FIRST_SLEEP_PS.max(slept / 4));
-            slept += slow;
-            idle_polls.note(false);
+        let start_ps = platform.now_ps();
+        let epoch = polled.epoch();
+        if polled.look()? {
+            return Ok(true);
         }
-        assert_eq!(idle_polls.sleep_ps(SLOW), Some(FIRST_SLEEP_PS << 5));
-        idle_polls.note(true);
-        assert_eq!(idle_polls.sleep_ps(FAST), None);
+        let poll_ps = platform.now_ps() - start_ps;
+        let mut row = row.unwrap_or(Row {
+            thread,
+            deeds,
+            epoch,
+            since_ps: start_ps,
+            polls: 0,
+            poll_ps,
+            waited: false,
+        });
+        row.polls = row.polls.saturating_add(1);
+        row.poll_ps = row.poll_ps.min(poll_ps);
+        if row.waited {
+            // It has noted the end of the wait besides, which a thread that polls has not.
+            platform.go_back_to(start_ps + row.poll_ps);
+        }
+        let now_ps = platform.now_ps();
+        let ahead_ps = ((now_ps - row.since_ps) / PART).min(LONGEST_PS);
+        row.waited = row.polls >= MANY && ahead_ps > row.poll_ps && polled.is_quiet();
+        if row.waited {
+            polled.wait(epoch, now_ps + ahead_ps)?;
+            platform.go_back_to(now_ps);
+        }
+        (row.deeds, row.epoch) = (platform.deeds(), polled.epoch());
+        *self.0.lock() = Some(row);
+        Ok(false)
     }
 }

@@ -2,6 +2,7 @@
 //! The job that the process is a task of.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use gyre_remote::{RemotePlatform, TaskDescription};
 
@@ -12,6 +13,18 @@ pub struct NoJob(String);
 
 /// The job, once the program has attached to it.
 static JOB: OnceLock<Result<Job, NoJob>> = OnceLock::new();
+
+/// Whether this process is a copy of a task's, which the machine does not serve.
+static LEFT: AtomicBool = AtomicBool::new(false);
+
+/// Notes that this process is a copy of a task's; returns whether that is new.
+pub(crate) fn leave() -> bool {
+    let new = gyre_remote::is_attached() && !LEFT.swap(true, Ordering::Relaxed);
+    if new {
+        gyre_remote::leave();
+    }
+    new
+}
 
 /// The machine, and this task's place in it.
 pub struct Job {
@@ -24,12 +37,13 @@ pub struct Job {
 }
 
 impl Job {
-    /// The job of this process.
+    /// The job of this process. The first call attaches to it, and then calls `begin`.
     ///
     /// # Errors
     /// [`NoJob`] when no machine has started the process.
-    pub fn get() -> Result<&'static Self, NoJob> {
-        JOB.get_or_init(Self::attach).as_ref().map_err(Clone::clone)
+    pub(crate) fn get_or_attach(begin: fn(&Self)) -> Result<&'static Self, NoJob> {
+        let attach = || Self::attach().inspect(begin);
+        JOB.get_or_init(attach).as_ref().map_err(Clone::clone)
     }
 
     /// The job, if there is one and the machine serves this thread.
@@ -38,10 +52,12 @@ impl Job {
         gyre_remote::is_attached().then_some(job)
     }
 
-    /// Whether the process is a task, or has been started by one, and nothing of it is attached to a machine yet.
-    pub fn is_to_come() -> bool {
+    /// Whether the process is a task, or has been started by one, and nothing of it is attached to a machine yet; or it is a
+    /// copy of such a process.
+    pub fn is_apart() -> bool {
         static TASK: OnceLock<bool> = OnceLock::new();
-        JOB.get().is_none() && *TASK.get_or_init(gyre_remote::is_task)
+        LEFT.load(Ordering::Relaxed)
+            || JOB.get().is_none() && *TASK.get_or_init(gyre_remote::is_task)
     }
 
     fn attach() -> Result<Self, NoJob> {

@@ -14,8 +14,8 @@
 mod barrier;
 mod condition;
 mod creation;
+pub(crate) mod leaving;
 mod mutex;
-mod real;
 mod rwlock;
 mod semaphore;
 
@@ -23,8 +23,10 @@ pub use creation::{pthread_create, pthread_join};
 use gyre_remote::StartedThread;
 use gyre_remote::waiting::Waiting;
 
-use crate::boundary;
+use crate::asleep;
 use crate::job::Job;
+use crate::system_calls::children::Looks;
+use crate::{boundary, clocks};
 
 /// Whether this thread waits for others of its task in simulated time.
 fn is_simulated() -> bool {
@@ -43,6 +45,7 @@ fn wait_until<T>(
     deadline_ps: Option<u64>,
     mut attempt: impl FnMut() -> Option<T>,
 ) -> Option<T> {
+    let mut looks = None;
     loop {
         if let Some(outcome) = attempt() {
             return Some(outcome);
@@ -52,7 +55,14 @@ fn wait_until<T>(
         if let Some(outcome) = attempt() {
             return Some(outcome);
         }
-        if !boundary::value(|| waiting.wait(deadline_ps)) {
+        // One may have it that sleeps in a poll.
+        boundary::value(asleep::wake_all);
+        let reached = boundary::value(|| {
+            let look_ps = looks.get_or_insert_with(Looks::new).next_ps(false);
+            waiting.wait(deadline_ps.into_iter().chain(look_ps).min());
+            deadline_ps.is_some_and(|deadline_ps| deadline_ps <= clocks::now_ps())
+        });
+        if reached {
             return attempt();
         }
     }

@@ -1411,7 +1411,8 @@ unsigned long long PAMI_Wtimebase(pami_client_t client);
 
 /**
  * Creates a client. All tasks create the same clients in the same order, with the same settings, and may wait for each
- * other in it.
+ * other in it. Several clients have equal shares of the node, MPI's client among them. Where many tasks are on a node, the
+ * environment variable PAMI_CLIENTS must name all clients, separated by commas.
  *
  * @param name           name of the client
  * @param configuration  settings

@@ -3,6 +3,8 @@
 
 use std::ffi::{c_char, c_int};
 
+use gyre_remote::windows::ALL_BYTES;
+
 use crate::abi::Type;
 use crate::failure::Failure;
 use crate::reduction::bytes_of;
@@ -74,11 +76,9 @@ impl Count for c_int {
     }
 }
 
-/// `count` repetitions of `bytes` bytes.
+/// `count` repetitions of `bytes` bytes, no more than a task has.
 pub fn product(count: usize, bytes: usize) -> Result<usize, Failure> {
-    let product = count
-        .checked_mul(bytes)
-        .filter(|&all| all <= isize::MAX as usize);
+    let product = count.checked_mul(bytes).filter(|&all| all <= ALL_BYTES);
     product.ok_or_else(|| Failure::invalid(format!("{count} times {bytes} bytes are too many")))
 }
 

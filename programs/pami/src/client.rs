@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::group::{GEOMETRIES, Group};
 use crate::handles::Handles;
 use crate::headers::Headers;
-use gyre_interpose::Job;
+use gyre_interpose::{Job, Taken};
 
 /// All clients of the process.
 pub static CLIENTS: Handles<Client> = Handles::new("client", 0x100);
@@ -29,6 +29,9 @@ pub static CLIENTS: Handles<Client> = Handles::new("client", 0x100);
 /// First poll of a task that waits for the others of its job, picoseconds, and later polls as a fraction of its wait.
 const LOOK_AGAIN_PS: u64 = 1_000_000;
 const WAIT_PARTS: u64 = 8;
+
+/// Polls of a client that ends, before it sleeps between them.
+const QUICK_POLLS: u32 = 4096;
 
 /// A client. Its contexts are opened and closed with it, between barriers of the job, as other tasks may send to a context that
 /// this task has not created yet, or has destroyed.
@@ -54,12 +57,15 @@ pub struct Client {
     pub ids: Mutex<BTreeSet<u32>>,
     /// Handle of the geometry of all tasks.
     pub world: usize,
+    /// Its share of the node, until all else has ended.
+    _share: Taken,
 }
 
 impl Client {
     fn open(name: &str, handle: usize) -> Result<Self, Failure> {
         let job = Job::get()?;
-        let config = job.description.client(name, job.description.contexts)?;
+        let share = Taken::new(job, name)?;
+        let config = job.description.client(name, share.0)?;
         let driver = DriverClient::create(&job.platform, config)?;
         let contexts = (0..driver.contexts()).map(|offset| driver.create_context(offset));
         let contexts = contexts.collect::<Result<Vec<_>, _>>()?;
@@ -91,6 +97,7 @@ impl Client {
             agreement,
             ids: Mutex::default(),
             world,
+            _share: share,
         })
     }
 
@@ -129,8 +136,15 @@ impl Client {
                 .iter()
                 .try_for_each(|c| c.advance(1).map(|_| ()))
         };
+        let mut polls = 0;
         while !self.contexts.iter().all(DriverContext::is_at_rest) {
             advance()?;
+            polls += 1;
+            if polls > QUICK_POLLS {
+                // The other side may have ended: then nothing will come, which the machine finds out by such waits.
+                let pause_ps = self.job.platform.now_ps() + LOOK_AGAIN_PS;
+                self.contexts[0].wait(Some(pause_ps))?;
+            }
         }
         meet(self.job, |until_ps| {
             advance()?;

@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use gyre_driver::{Context as DriverContext, Endpoint, Platform as _, PlatformLock as _};
-use gyre_remote::{RemoteLock, RemotePlatform, StartedThread};
+use gyre_driver::{Context as DriverContext, Endpoint, Op, Platform as _, PlatformLock as _};
+use gyre_remote::{RemoteLock, RemotePlatform};
 use parking_lot::Mutex;
 
 use crate::abi;
@@ -17,13 +18,10 @@ use crate::group::GEOMETRIES;
 use crate::handles::Handles;
 use crate::hints::Dispatch;
 use crate::settings::passed_settings;
-use gyre_interpose::idle_polls::{Growth, IdlePolls};
+use gyre_interpose::idle_polls::{IdlePolls, Polled};
 
 /// All contexts of the process.
 pub static CONTEXTS: Handles<Context> = Handles::new("context", 0x1_0000);
-
-/// Limit of doublings of sleeps.
-const DOUBLINGS: u32 = 10;
 
 /// A context that a program has created.
 pub struct Context {
@@ -37,6 +35,8 @@ pub struct Context {
     /// Receivers of messages, by dispatch number.
     pub dispatches: Mutex<BTreeMap<usize, Dispatch>>,
     work: Mutex<VecDeque<Work>>,
+    /// Whether a fence region is open.
+    pub fences: AtomicBool,
     /// Endpoints used by transfers of this context.
     peers: Mutex<BTreeSet<abi::Endpoint>>,
     idle_polls: IdlePolls,
@@ -58,6 +58,7 @@ impl Context {
             offset,
             dispatches: Mutex::default(),
             work: Mutex::default(),
+            fences: AtomicBool::new(false),
             peers: Mutex::default(),
             idle_polls: IdlePolls::default(),
         }
@@ -86,9 +87,7 @@ impl Context {
     /// Polls once; returns whether something was found.
     fn poll(&self) -> Result<bool, Failure> {
         let worked = self.work();
-        let found = !self.driver().advance(1)?.is_idle() || worked;
-        self.idle_polls.note(found);
-        Ok(found)
+        Ok(!self.driver().advance(1)?.is_idle() || worked)
     }
 
     /// Waits for the lock, then polls once.
@@ -126,17 +125,31 @@ impl Context {
         }
         ended
     }
+}
 
-    /// Longest sleep, with this growth; `None` before enough idle polls, and while posted work is pending.
-    fn sleep_ps(&self, growth: Growth) -> Option<u64> {
-        let sleep = self.idle_polls.sleep_ps(growth)?;
-        (!self.has_work()).then_some(sleep)
+/// A poll of a context by a program: for each context that is to be polled, whether something was found.
+struct Poll<'a> {
+    context: &'a Context,
+    poll: fn(&Context) -> Result<bool, Failure>,
+}
+
+impl Polled for Poll<'_> {
+    type Error = Failure;
+
+    fn epoch(&self) -> u64 {
+        self.context.driver().epoch()
     }
 
-    /// Sleeps until an event, or until another thread has posted work since `seen`.
-    fn sleep(&self, seen: u64, longest_ps: u64) -> Result<(), Failure> {
-        let deadline = self.client.job.platform.now_ps() + longest_ps;
-        self.driver().wait_since(seen, Some(deadline))?;
+    fn is_quiet(&self) -> bool {
+        !self.context.has_work()
+    }
+
+    fn look(&self) -> Result<bool, Failure> {
+        (self.poll)(self.context)
+    }
+
+    fn wait(&self, epoch: u64, deadline_ps: u64) -> Result<(), Failure> {
+        self.context.driver().wait_since(epoch, Some(deadline_ps))?;
         Ok(())
     }
 }
@@ -145,30 +158,20 @@ impl Context {
 fn advance(
     contexts: &[Arc<Context>],
     maximum: usize,
-    poll: impl Fn(&Context) -> Result<bool, Failure>,
+    poll: fn(&Context) -> Result<bool, Failure>,
 ) -> Result<(), Failure> {
     for _ in 0..maximum {
         let mut found = false;
         for context in contexts {
-            found |= poll(context)?;
+            found |= match contexts {
+                [_] => context.idle_polls.poll(&Poll { context, poll })?,
+                // Only one of them wakes the thread.
+                _ => poll(context)?,
+            };
         }
         if found {
             return Ok(());
         }
-    }
-    // A program that polls sleeps until an event, and the machine skips the time.
-    let growth = match contexts {
-        // Another thread may wait for a lock of this one, or cause the event.
-        [_] if StartedThread::several() => Growth::Slow(DOUBLINGS),
-        [_] => Growth::Fast(DOUBLINGS),
-        // Only one of them wakes the thread.
-        _ => Growth::None,
-    };
-    let seen = contexts.first().map(|first| first.driver().epoch());
-    let sleeps = contexts.iter().map(|context| context.sleep_ps(growth));
-    let sleeps: Option<Vec<u64>> = sleeps.collect();
-    if let ([first, ..], Some([longest_ps, ..]), Some(seen)) = (contexts, sleeps.as_deref(), seen) {
-        first.sleep(seen, *longest_ps)?;
     }
     Err(Failure::again())
 }
@@ -346,6 +349,8 @@ pub unsafe extern "C" fn PAMI_Context_trylock_advancev(
 ) -> abi::ResultCode {
     let poll = |context: &Context| {
         if !context.lock.trylock() {
+            // Time passes for who repeats it.
+            context.client.job.platform.charge(Op::Turn, 1);
             return Ok(false);
         }
         let found = context.poll();

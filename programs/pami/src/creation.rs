@@ -11,7 +11,6 @@ use crate::agreement::Name;
 use crate::boundary;
 use crate::client::{CLIENTS, Client};
 use crate::context::{CONTEXTS, Context};
-use crate::endpoint_code::endpoint_code;
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::group::{GEOMETRIES, Group, tasks_of};
@@ -160,11 +159,12 @@ impl Creation {
     }
 }
 
-/// A hash of endpoints (FNV-1a of their codes), the same in all tasks.
+/// A hash of endpoints (FNV-1a of context and task), the same in all tasks.
 fn hash(endpoints: &[Endpoint]) -> u64 {
-    let bytes = endpoints
-        .iter()
-        .flat_map(|&e| endpoint_code(e).to_le_bytes());
+    let bytes = endpoints.iter().flat_map(|endpoint| {
+        let [low, middle, high, _] = endpoint.task().0.to_le_bytes();
+        [endpoint.context_offset(), low, middle, high]
+    });
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
     })
@@ -197,14 +197,23 @@ fn make(
     Ok(())
 }
 
-/// The elements of an array that a program passes.
+/// The elements of an array that a program passes, of which at most `most` differ.
 ///
 /// # Safety
 /// `array` points to `count` elements.
-unsafe fn elements<T: Copy>(array: *const T, count: usize, what: &str) -> Result<Vec<T>, Failure> {
+unsafe fn elements<T: Copy>(
+    array: *const T,
+    count: usize,
+    (most, what): (usize, &str),
+) -> Result<Vec<T>, Failure> {
     if array.is_null() || count == 0 {
         return Err(Failure::invalid(format!(
             "the list of {what} is empty or null"
+        )));
+    }
+    if count > most {
+        return Err(Failure::invalid(format!(
+            "a list of {count} {what} has some twice, as there are {most}"
         )));
     }
     // SAFETY: what the caller promises.
@@ -275,13 +284,26 @@ pub unsafe extern "C" fn PAMI_Geometry_create_taskrange(
         // SAFETY: what the program keeps to.
         let creation = unsafe { Creation::new(client, context, settings, id, (function, cookie))? };
         // SAFETY: the program passes this many ranges.
-        let slices = unsafe { elements(task_slices, slice_count, "ranges")? };
+        let slices = unsafe {
+            elements(
+                task_slices,
+                slice_count,
+                (creation.tasks(), "ranges of tasks"),
+            )?
+        };
         if let Some(wrong) = slices
             .iter()
             .find(|slice| slice.lo > slice.hi || slice.hi as usize >= creation.tasks())
         {
             let text = format!("tasks {} to {} do not exist", wrong.lo, wrong.hi);
             return Err(Failure::invalid(text));
+        }
+        let listed: usize = slices
+            .iter()
+            .map(|slice| (slice.hi - slice.lo) as usize + 1)
+            .sum();
+        if listed > creation.tasks() {
+            return Err(Failure::invalid("the ranges have some tasks twice"));
         }
         let tasks = slices.iter().flat_map(|slice| slice.lo..=slice.hi);
         let endpoints = creation.endpoints(context_offset, tasks)?;
@@ -316,7 +338,7 @@ pub unsafe extern "C" fn PAMI_Geometry_create_tasklist(
         // SAFETY: what the program keeps to.
         let creation = unsafe { Creation::new(client, context, settings, id, (function, cookie))? };
         // SAFETY: the program passes this many tasks.
-        let tasks = unsafe { elements(tasks, task_count, "tasks")? };
+        let tasks = unsafe { elements(tasks, task_count, (creation.tasks(), "tasks"))? };
         let endpoints = creation.endpoints(context_offset, tasks.into_iter())?;
         let parent = parent_of(&creation, parent, context_offset)?;
         creation.begin(endpoints, parent.as_deref())
@@ -346,8 +368,9 @@ pub unsafe extern "C" fn PAMI_Geometry_create_endpointlist(
     let begin = || {
         // SAFETY: what the program keeps to.
         let creation = unsafe { Creation::new(client, context, settings, id, (function, cookie))? };
+        let most = creation.tasks() * creation.client.contexts.len();
         // SAFETY: the program passes this many endpoints.
-        let codes = unsafe { elements(endpoints, endpoint_count, "endpoints")? };
+        let codes = unsafe { elements(endpoints, endpoint_count, (most, "endpoints"))? };
         let endpoints = codes.into_iter().map(|code| creation.client.endpoint(code));
         let endpoints = endpoints.collect::<Result<Vec<_>, _>>()?;
         creation.begin(endpoints, None)

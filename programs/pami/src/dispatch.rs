@@ -207,7 +207,7 @@ pub unsafe extern "C" fn PAMI_Dispatch_set(
                     "libpami: a message of {} bytes is dropped: {failure}",
                     arrival.length
                 );
-                Receive::Consumed
+                Receive::Dropped
             })
         };
         context.driver().set_dispatch(number, Box::new(receive))?;

@@ -2,7 +2,7 @@
 //! Failures of functions: a result code with a text for `PAMI_Error_text`.
 
 use gyre_driver::{AllocError, Error};
-use gyre_interpose::{NoJob, NoMemory};
+use gyre_interpose::{NoJob, NoMemory, NoShare};
 
 use crate::abi::ResultCode;
 
@@ -78,6 +78,12 @@ impl From<gyre_collectives::Error> for Failure {
 
 impl From<NoJob> for Failure {
     fn from(error: NoJob) -> Self {
+        Self::error(error.to_string())
+    }
+}
+
+impl From<NoShare> for Failure {
+    fn from(error: NoShare) -> Self {
         Self::error(error.to_string())
     }
 }

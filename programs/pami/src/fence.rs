@@ -2,6 +2,7 @@
 //! Fences, purge and resume.
 
 use std::ffi::c_void;
+use std::sync::atomic::Ordering;
 
 use gyre_driver::{Fence, Instruction};
 
@@ -11,13 +12,18 @@ use crate::context::CONTEXTS;
 use crate::event::{Event, Joint};
 use crate::failure::Failure;
 
-/// C: `PAMI_Fence_begin`. Transfers are counted all the time, so there is nothing to begin.
+/// C: `PAMI_Fence_begin`. Transfers are counted all the time, so only the order of calls is checked.
 ///
 /// # Safety
 /// The program keeps to what `pami.h` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Fence_begin(context: abi::Context) -> abi::ResultCode {
-    boundary::result(|| CONTEXTS.get(context).map(|_| ()))
+    boundary::result(
+        || match CONTEXTS.get(context)?.fences.swap(true, Ordering::Relaxed) {
+            false => Ok(()),
+            true => Err(Failure::invalid("a fence region is open already")),
+        },
+    )
 }
 
 /// C: `PAMI_Fence_end`.
@@ -26,7 +32,12 @@ pub unsafe extern "C" fn PAMI_Fence_begin(context: abi::Context) -> abi::ResultC
 /// As [`PAMI_Fence_begin`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PAMI_Fence_end(context: abi::Context) -> abi::ResultCode {
-    boundary::result(|| CONTEXTS.get(context).map(|_| ()))
+    boundary::result(
+        || match CONTEXTS.get(context)?.fences.swap(false, Ordering::Relaxed) {
+            true => Ok(()),
+            false => Err(Failure::invalid("no fence region is open")),
+        },
+    )
 }
 
 /// C: `PAMI_Fence_all`: of the endpoints with which the context has had transfers.

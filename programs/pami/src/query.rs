@@ -10,6 +10,7 @@ use crate::client::{self, CLIENTS};
 use crate::context::CONTEXTS;
 use crate::dispatch;
 use crate::failure::Failure;
+use crate::settings::check_count;
 
 /// Main memory of a process, MiB.
 const MEMORY_MIB: usize = 65_536;
@@ -29,6 +30,7 @@ pub unsafe fn answer(
     if configuration.is_null() && count > 0 {
         return Err(Failure::invalid("the attributes are null"));
     }
+    check_count(count)?;
     for place in 0..count {
         // SAFETY: what the caller promises.
         let attribute = unsafe { &mut *configuration.add(place) };

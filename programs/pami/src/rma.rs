@@ -11,7 +11,7 @@ use crate::abi::{self, Atomic};
 use crate::context::Context;
 use crate::event::Event;
 use crate::failure::Failure;
-use crate::memory::map;
+use crate::memory::{check_length, map};
 use crate::parameters::exported;
 use crate::variables::integer_bytes;
 
@@ -50,6 +50,7 @@ pub fn check(rma: &abi::Rma, local: *mut c_void, remote: *mut c_void) -> Result<
     if rma.bytes == 0 {
         return Err(Failure::invalid("a transfer of 0 bytes"));
     }
+    check_length(rma.bytes)?;
     if local.is_null() || remote.is_null() {
         return Err(Failure::invalid("an address is null"));
     }
@@ -149,6 +150,12 @@ unsafe fn modify(context: &Context, rmw: &abi::Rmw) -> Result<(), Failure> {
     if fetches && rmw.local.is_null() {
         return Err(Failure::invalid("the address of the result is null"));
     }
+    // No node reports a response that it cannot write.
+    let platform = &context.client.job.platform;
+    if fetches && !platform.is_writable(rmw.local.cast(), width.bytes()) {
+        let text = format!("the result cannot be written at {:p}", rmw.local);
+        return Err(Failure::invalid(text));
+    }
     if !(rmw.remote as usize).is_multiple_of(width.bytes()) {
         return Err(Failure::invalid(format!("{:p} is not aligned", rmw.remote)));
     }
@@ -160,11 +167,7 @@ unsafe fn modify(context: &Context, rmw: &abi::Rmw) -> Result<(), Failure> {
     region[6] = ALL_RIGHTS;
     region[8..].copy_from_slice(&SLOT_BYTES.to_le_bytes());
     let result = match fetches {
-        true => Some(map(
-            &context.client.job.platform,
-            rmw.local.cast(),
-            width.bytes(),
-        )?),
+        true => Some(map(platform, rmw.local.cast(), width.bytes())?),
         false => None::<BufferRange<_>>,
     };
     let event = Event::new(context.handle, rmw.done_fn, rmw.cookie);

@@ -2,6 +2,7 @@
 //! One-sided transfers with a layout on each side: one transfer for each run of bytes that is contiguous on both.
 
 use std::ffi::c_void;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use gyre_driver::RemoteAddress;
@@ -9,7 +10,7 @@ use gyre_driver::operation::{Get, Put};
 use gyre_driver::{BufferRange, Routing};
 use gyre_remote::RemoteBuffer;
 
-use crate::abi;
+use crate::abi::{self, ResultCode};
 use crate::context::Context;
 use crate::event::{Event, Joint};
 use crate::failure::Failure;
@@ -28,16 +29,38 @@ struct Run {
     bytes: usize,
 }
 
-/// The pieces of the first `bytes` bytes of data of a type.
-fn pieces(of: &Type, bytes: usize) -> Vec<Piece> {
-    let mut all = Vec::new();
-    of.layout.pieces(0, bytes, &mut |piece| all.push(piece));
-    all
+/// Most pieces of a side of a transfer.
+const MOST_PIECES: usize = 1 << 24;
+
+/// The pieces of the first `bytes` bytes of data of a type, each of which `check` accepts.
+///
+/// # Errors
+/// The first refusal; `PAMI_ENOMEM` for too many pieces.
+fn pieces(
+    of: &Type,
+    bytes: usize,
+    check: impl Fn(&Piece) -> Result<(), Failure>,
+) -> Result<Vec<Piece>, Failure> {
+    let (mut all, mut refused) = (Vec::new(), Ok(()));
+    of.layout.pieces(0, bytes, &mut |piece| {
+        refused = check(&piece);
+        if all.len() == MOST_PIECES {
+            refused = Err(Failure {
+                code: ResultCode::ENOMEM,
+                text: format!("{bytes} bytes of data are in more than {MOST_PIECES} pieces"),
+            });
+        }
+        all.push(piece);
+        match refused {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    });
+    refused.map(|()| all)
 }
 
-/// The runs of a transfer of `bytes` bytes.
-fn runs(local: &Type, remote: &Type, bytes: usize) -> Vec<Run> {
-    let (local, remote) = (pieces(local, bytes), pieces(remote, bytes));
+/// The runs of a transfer between these pieces.
+fn runs(local: &[Piece], remote: &[Piece]) -> Vec<Run> {
     let mut runs = Vec::new();
     let (mut here, mut there, mut from) = (0, 0, 0);
     while let (Some(one), Some(other)) = (local.get(here), remote.get(there)) {
@@ -77,7 +100,15 @@ fn transfers(
             remote(context, rma.dest, to, run.bytes)?,
         ))
     };
-    runs(&here, &there, rma.bytes)
+    // A long transfer ends at the first address that cannot be.
+    let local_pieces = pieces(&here, rma.bytes, |piece| {
+        local.part(piece.at, piece.bytes).map(drop)
+    })?;
+    let remote_pieces = pieces(&there, rma.bytes, |piece| {
+        let to = remote_place.part(piece.at, piece.bytes)?;
+        remote(context, rma.dest, to, piece.bytes).map(drop)
+    })?;
+    runs(&local_pieces, &remote_pieces)
         .into_iter()
         .map(transfer)
         .collect()
@@ -173,7 +204,9 @@ mod tests {
             let of = |recipe: &crate::types::model::Recipe| Type::new(recipe.layout().expect("small"), 1).expect("atom 1");
             let (local, remote) = (of(&local), of(&remote));
             prop_assume!(local.size() > 0 && remote.size() > 0);
-            let runs = runs(&local, &remote, length);
+            let of = |side: &Type| pieces(side, length, |_| Ok(())).expect("few");
+            let (local, remote) = (of(&local), of(&remote));
+            let runs = runs(&local, &remote);
             let side = |at: fn(&Run) -> usize| {
                 let pieces = runs.iter().scan(0, |from, run| {
                     let piece = Piece { at: at(run), from: *from, bytes: run.bytes };
@@ -182,8 +215,8 @@ mod tests {
                 });
                 bytes(&pieces.collect::<Vec<_>>())
             };
-            prop_assert_eq!(side(|run| run.local), bytes(&pieces(&local, length)));
-            prop_assert_eq!(side(|run| run.remote), bytes(&pieces(&remote, length)));
+            prop_assert_eq!(side(|run| run.local), bytes(&local));
+            prop_assert_eq!(side(|run| run.remote), bytes(&remote));
         }
     }
 }

@@ -134,14 +134,17 @@ unsafe fn send_typed(context: &Context, typed: &abi::SendTyped) -> Result<(), Fa
 /// # Safety
 /// The program keeps to what `pami.h` says of `PAMI_Send_immediate`.
 unsafe fn send_immediate(context: &Context, send: &abi::SendImmediate) -> Result<(), Failure> {
-    // SAFETY: header and data are used until the function returns.
-    let (header, data) = unsafe { (bytes(&send.header, "header")?, bytes(&send.data, "data")?) };
-    let length = header.len() + data.len();
-    if length > IMMEDIATE {
+    let (header, data) = (send.header.iov_len, send.data.iov_len);
+    if header
+        .checked_add(data)
+        .is_none_or(|length| length > IMMEDIATE)
+    {
         return Err(Failure::invalid(format!(
-            "{length} bytes at once, expected at most {IMMEDIATE}"
+            "{header} bytes of header and {data} of data at once, expected at most {IMMEDIATE}"
         )));
     }
+    // SAFETY: header and data are used until the function returns.
+    let (header, data) = unsafe { (bytes(&send.header, "header")?, bytes(&send.data, "data")?) };
     let destination = context.peer(send.dest)?;
     let message = SendImmediate {
         header,

@@ -6,6 +6,7 @@ use std::ffi::c_void;
 use crate::abi::{self, AttributeName, Configuration, DataFunction, ResultCode};
 use crate::boundary;
 use crate::failure::Failure;
+use crate::memory::check_length;
 use crate::query::{answer, number};
 use crate::type_handles::{Made, TYPES, complete, made};
 use crate::typed_data::{Function, Place, transform};
@@ -143,6 +144,7 @@ pub unsafe extern "C" fn PAMI_Type_deserialize(
     boundary::result(|| {
         refuse_null(type_, "place for the type")?;
         refuse_null(address, "address")?;
+        check_length(size)?;
         // SAFETY: the program passes this many bytes.
         let bytes = unsafe { std::slice::from_raw_parts(address.cast(), size) };
         let made = Made::complete(Type::deserialized(bytes)?);

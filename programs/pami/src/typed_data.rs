@@ -5,12 +5,14 @@
 mod tests;
 
 use std::ffi::c_void;
+use std::ops::ControlFlow;
 use std::slice;
 use std::sync::Arc;
 
 use crate::abi::{DataFunction, Type as Handle};
 use crate::elements::Element;
 use crate::failure::Failure;
+use crate::memory::check_length;
 use crate::operations::{Combine, Operation, combine};
 use crate::type_handles::{complete, predefined};
 use crate::types::Type;
@@ -124,6 +126,7 @@ impl Place {
         if length > 0 && self.of.size() == 0 {
             return Err(Failure::invalid("the type has no data"));
         }
+        check_length(length)?;
         let (way, unit) = self.way(by)?;
         self.check(unit, length)?;
         Ok(Transfer {
@@ -195,6 +198,7 @@ impl Transfer {
         layout.pieces(self.place.offset, self.length, &mut |piece| {
             let address = self.place.address.wrapping_add(piece.at);
             each(address as *mut u8, piece.from, piece.bytes);
+            ControlFlow::Continue(())
         });
     }
 

@@ -9,6 +9,7 @@ use gyre_driver::Note;
 
 use crate::description::TaskDescription;
 use crate::mailbox::{Ends, Mailbox, MailboxError};
+use crate::native::Native;
 use crate::protocol::{Answer, BATCH, INLINE_BYTES, MESSAGE_INLINE_BYTES, NOTES, Reply, Request};
 
 thread_local! {
@@ -21,6 +22,11 @@ thread_local! {
 #[must_use]
 pub fn is_attached() -> bool {
     OWN.get().is_some()
+}
+
+/// Gives the connection of this thread up, in a child that has a copy of it.
+pub fn leave() {
+    OWN.set(None);
 }
 
 /// The connection of the thread that uses it.
@@ -49,6 +55,12 @@ pub(crate) struct Connection {
     unsent: RefCell<Unsent>,
     /// The task's simulated time after all its requests, picoseconds, if it is known.
     pub now_ps: Cell<Option<u64>>,
+    /// By how much the thread's own time is behind that, picoseconds ([`RemotePlatform::go_back_to`](crate::RemotePlatform::go_back_to)).
+    pub behind_ps: Cell<u64>,
+    /// Whether the thread has read a clock while it was behind.
+    looked: Cell<bool>,
+    /// Requests so far that do more than spend time.
+    pub deeds: Cell<u64>,
     /// Data read by the last request, valid until the next one: no time has passed.
     pub ahead: RefCell<Ahead>,
     /// Description of the task, once it has asked.
@@ -84,17 +96,25 @@ impl Ahead {
 }
 
 impl Connection {
-    /// Makes this thread use the mailbox, as thread `thread` of its task.
-    pub fn open(mailbox: Mailbox, thread: u32) -> &'static Self {
-        let connection = Box::leak(Box::new(Self {
+    /// A connection by the mailbox, for thread `thread` of its task.
+    pub fn new(mailbox: Mailbox, thread: u32) -> Box<Self> {
+        Box::new(Self {
             mailbox,
             thread,
             lost: Cell::new(false),
             unsent: RefCell::default(),
             now_ps: Cell::new(None),
+            behind_ps: Cell::new(0),
+            looked: Cell::new(false),
+            deeds: Cell::new(0),
             ahead: RefCell::default(),
             description: OnceCell::new(),
-        }));
+        })
+    }
+
+    /// Makes this thread use it.
+    pub fn begin(self: Box<Self>) -> &'static Self {
+        let connection = Box::leak(self);
         OWN.set(Some(connection));
         connection
     }
@@ -126,6 +146,8 @@ impl Connection {
             (answer, _) => Err(unasked(&Request::StartThread, &answer)),
         }
     }
+
+    /// Sends a request with those that are queued; returns its answer. A thread that is behind has come to its time on the machine then.
     pub fn exchange(&self, request: &Request) -> Result<Answer, MailboxError> {
         let receive = |mailbox: &Mailbox| Ok((mailbox.receive::<Reply>()?, ()));
         Ok(self.exchange_by(request, receive)?.0)
@@ -136,9 +158,27 @@ impl Connection {
         request: &Request,
         receive: impl FnOnce(&Mailbox) -> Result<(Reply, E), MailboxError>,
     ) -> Result<(Answer, E), MailboxError> {
+        self.catch_up();
+        self.deeds.set(self.deeds.get() + 1);
+        self.send(request, receive)
+    }
+
+    /// Sends the queued requests, and one that does nothing.
+    fn send_queued(&self, nothing: &Request) {
+        let receive = |mailbox: &Mailbox| Ok((mailbox.receive::<Reply>()?, ()));
+        // The next request finds out that the machine is lost.
+        let _ = self.send(nothing, receive);
+    }
+
+    fn send<E>(
+        &self,
+        request: &Request,
+        receive: impl FnOnce(&Mailbox) -> Result<(Reply, E), MailboxError>,
+    ) -> Result<(Answer, E), MailboxError> {
         if self.lost.get() {
             return Err(MailboxError::Closed);
         }
+        let _native = Native::begin();
         self.ahead.borrow_mut().bytes.clear();
         let mut unsent = self.unsent.borrow_mut();
         unsent.requests.push(request.clone());
@@ -160,21 +200,57 @@ impl Connection {
         if self.lost.get() {
             return;
         }
+        let request = match self.time_of(&request) {
+            Some(ps) if self.behind_ps.get() > 0 => match self.spend_behind(&request, ps) {
+                Some(rest) => rest,
+                None => return,
+            },
+            Some(_) => request,
+            None => {
+                self.catch_up();
+                self.deeds.set(self.deeds.get() + 1);
+                request
+            }
+        };
         self.ahead.borrow_mut().bytes.clear();
-        self.now_ps.set(self.time_behind(&request));
+        self.now_ps.set(self.time_after(&request));
         let full = {
             let mut unsent = self.unsent.borrow_mut();
             if let Request::WriteInline { data, .. } = &request {
                 unsent.inline_bytes += data.len();
             }
             unsent.requests.push(request);
-            unsent.requests.len() - unsent.notes + 1 == BATCH
+            // Room for a note of a clock that was read, and for the request that has an answer.
+            unsent.requests.len() - unsent.notes + 2 >= BATCH
                 || unsent.inline_bytes + INLINE_BYTES > MESSAGE_INLINE_BYTES
         };
         if full {
-            // The next request finds out that the machine is lost.
-            let _ = self.exchange(&Request::Flush);
+            self.send_queued(&Request::Flush);
         }
+    }
+
+    /// Ends the time in which the thread is behind.
+    fn catch_up(&self) {
+        self.behind_ps.set(0);
+        if self.looked.take() {
+            let mut unsent = self.unsent.borrow_mut();
+            unsent.requests.push(Request::Look { ps: 0 });
+        }
+    }
+
+    /// Lets a thread that is behind spend time; returns the request for what is left of it, if something is.
+    fn spend_behind(&self, request: &Request, ps: u64) -> Option<Request> {
+        let behind_ps = self.behind_ps.get();
+        if matches!(request, Request::Look { .. }) {
+            self.looked.set(true);
+        }
+        self.behind_ps.set(behind_ps.saturating_sub(ps));
+        let rest_ps = ps.checked_sub(behind_ps).filter(|&ps| ps > 0)?;
+        self.catch_up();
+        Some(match request {
+            Request::Poll { .. } => Request::Poll { ps: rest_ps },
+            _ => Request::Compute { ps: rest_ps },
+        })
     }
 
     /// Sends a note with the next request, if the machine records events. Nothing else changes: what was read ahead and
@@ -188,8 +264,7 @@ impl Connection {
         if full {
             let ahead = self.ahead.take();
             let now_ps = self.now_ps.get();
-            // The next request finds out that the machine is lost.
-            let _ = self.exchange(&Request::Note { note });
+            self.send_queued(&Request::Note { note });
             self.ahead.replace(ahead);
             self.now_ps.set(now_ps);
             return;
@@ -199,26 +274,33 @@ impl Connection {
         unsent.notes += 1;
     }
 
-    /// The task's time after a request without an answer, if it is known.
-    fn time_behind(&self, request: &Request) -> Option<u64> {
-        let now_ps = self.now_ps.get()?;
+    /// The time that a request spends, if it does nothing else and the time is known.
+    fn time_of(&self, request: &Request) -> Option<u64> {
         match *request {
             Request::Charge { op, count } => {
                 let operations = &self.description.get()?.operation_ps;
-                let spent_ps = operations.get(usize::from(op))?.checked_mul(count)?;
-                now_ps.checked_add(spent_ps)
+                operations.get(usize::from(op))?.checked_mul(count)
             }
-            Request::Compute { ps } => now_ps.checked_add(ps),
-            // Copies are charged by their caller.
-            Request::Look | Request::WriteInline { .. } | Request::Free { .. } => Some(now_ps),
+            Request::Compute { ps } | Request::Poll { ps } | Request::Look { ps } => Some(ps),
             _ => None,
         }
     }
 
-    /// The machine's time, picoseconds.
+    /// The task's time on the machine after a request without an answer, if it is known.
+    fn time_after(&self, request: &Request) -> Option<u64> {
+        let now_ps = self.now_ps.get()?;
+        match request {
+            // Copies are charged by their caller.
+            Request::WriteInline { .. } | Request::Free { .. } => Some(now_ps),
+            _ => now_ps.checked_add(self.time_of(request)?),
+        }
+    }
+
+    /// The thread's time, picoseconds.
     pub fn time_ps(&self) -> u64 {
         let known = self.now_ps.get();
-        known.unwrap_or_else(|| self.value(&Request::Now))
+        let now_ps = known.unwrap_or_else(|| self.value(&Request::Now));
+        now_ps.saturating_sub(self.behind_ps.get())
     }
 
     /// Asks the machine; unwinds to [`run_on`] when it is lost.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use gyre_driver::BusError;
 use thiserror::Error;
 
+use crate::activity::Stuck;
 use crate::mailbox::MailboxError;
 use crate::pmi::PmiError;
 
@@ -29,8 +30,8 @@ pub enum SessionError {
     #[error(transparent)]
     Pmi(#[from] PmiError),
     /// It waits for an event that never happens.
-    #[error("{0}")]
-    Stuck(String),
+    #[error("{}", .0.text)]
+    Stuck(Stuck),
     /// The platform gave an answer that cannot be passed on.
     #[error("no word in the mailbox for: {0}")]
     Answer(BusError),
@@ -66,8 +67,8 @@ pub enum ProcessError {
     #[error(transparent)]
     Pmi(PmiError),
     /// It waits for an event that never happens.
-    #[error("{0}")]
-    Stuck(String),
+    #[error("{}", .0.text)]
+    Stuck(Stuck),
     /// The task says that it failed.
     #[error("the task failed: {0}")]
     Task(String),
@@ -80,6 +81,17 @@ pub enum ProcessError {
     /// The operating system would not say how the process ended.
     #[error("the state of the task's process is unknown: {0}")]
     Unknown(io::Error),
+}
+
+impl ProcessError {
+    /// Simulated time of the last progress of a job that is stuck, picoseconds, if it is known.
+    #[must_use]
+    pub fn stuck_since_ps(&self) -> Option<u64> {
+        match self {
+            Self::Stuck(stuck) | Self::Pmi(PmiError::Stuck(stuck)) => stuck.since_ps,
+            _ => None,
+        }
+    }
 }
 
 /// Successful end of a task.

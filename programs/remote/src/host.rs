@@ -3,6 +3,7 @@
 
 use gyre_driver::{AllocError, Platform};
 
+use crate::activity::{Activity, Stuck};
 use crate::error::{ProcessError, TaskEnd};
 use crate::pmi::PmiError;
 use crate::process_memory::ProcessRange;
@@ -11,17 +12,6 @@ use crate::process_memory::ProcessRange;
 /// computes, as [`TaskProcess::serve`](crate::TaskProcess::serve) does.
 pub type ServeThread<P> =
     Box<dyn FnOnce(&P, &dyn TaskHost<P>) -> Result<Option<TaskEnd>, ProcessError>>;
-
-/// State of a task that others may wait for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Activity {
-    /// It writes a register, sleeps, reads a clock or asks for memory: it makes progress.
-    Acts,
-    /// It has polled, slept and not been woken.
-    Polls,
-    /// It sleeps until it is woken.
-    Parks,
-}
 
 /// Services of the machine for a thread of a task, beside the node's platform.
 pub trait TaskHost<P: Platform> {
@@ -58,11 +48,19 @@ pub trait TaskHost<P: Platform> {
     /// Notes a request whose answer the task's process waits for.
     fn count_request(&self) {}
 
+    /// Looks whether the job has run for too long in host time without progress: requests alone are none.
+    ///
+    /// # Errors
+    /// The limit that has passed.
+    fn check_limit(&self) -> Result<(), Stuck> {
+        Ok(())
+    }
+
     /// Notes the state of the task.
     ///
     /// # Errors
     /// Reason why its polls will never find anything.
-    fn notice(&self, activity: Activity) -> Result<(), String> {
+    fn notice(&self, activity: Activity) -> Result<(), Stuck> {
         let _ = activity;
         Ok(())
     }

@@ -19,7 +19,7 @@ pub(crate) const MEMORY_FD: RawFd = 190;
 /// See [`MEMORY_FD`].
 pub(crate) const BELL_FD: RawFd = 191;
 /// The socket of the start-up protocol, which the process's MPI library takes.
-pub(crate) const PMI_FD: RawFd = 192;
+pub const PMI_FD: RawFd = 192;
 
 /// Numbers of the descriptors of the channel by which the machine reads and writes memory of the process.
 pub(crate) const COPY_MEMORY_FD: RawFd = 188;

@@ -26,8 +26,8 @@ const ALIGNMENT: usize = 64 << 10;
 const STACK_ALIGNMENT: usize = 16;
 
 /// Pads the environment of `command`, so that the stack begins at the same address for all lengths of name, arguments and
-/// environment, up to 64 KiB. `command` inherits the environment of this process.
-pub(crate) fn pad(command: &mut Command) {
+/// environment, up to 64 KiB; returns whether they are longer. `command` inherits the environment of this process.
+pub(crate) fn pad(command: &mut Command) -> bool {
     let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     for (name, value) in command.get_envs() {
         match value {
@@ -50,6 +50,7 @@ pub(crate) fn pad(command: &mut Command) {
     let pointers = (pointers * size_of::<usize>()).next_multiple_of(STACK_ALIGNMENT);
     let whole = (text + pointers).next_multiple_of(ALIGNMENT);
     command.env(PADDING, "x".repeat(whole - pointers - text));
+    whole > ALIGNMENT
 }
 
 /// Turns address randomization off for the calling process and programs that it executes. Only makes system calls.

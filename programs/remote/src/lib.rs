@@ -26,9 +26,11 @@
 //!
 //! [`Platform`]: gyre_driver::Platform
 
+mod activity;
 mod connection;
 mod copy_channel;
 mod description;
+mod descriptors;
 mod error;
 mod guardian;
 mod host;
@@ -38,6 +40,7 @@ mod layout;
 mod lock;
 mod mailbox;
 mod memory_server;
+mod native;
 mod platform;
 mod pmi;
 mod process;
@@ -55,15 +58,18 @@ pub mod waiting;
 mod watch;
 pub mod windows;
 
-pub use connection::is_attached;
-pub use description::{TaskDescription, WindowPlace};
+pub use activity::{Activity, Stuck};
+pub use connection::{is_attached, leave};
+pub use description::{ClientShare, TaskDescription, WindowPlace};
+pub use descriptors::raise_descriptor_limit;
 pub use error::{ProcessError, SessionError, TaskEnd};
 pub use guardian::{Guardian, guard};
-pub use host::{Activity, ServeThread, TaskHost};
-pub use inherited::is_task;
+pub use host::{ServeThread, TaskHost};
+pub use inherited::{PMI_FD, is_task};
 pub use job_name::JobName;
 pub use lock::RemoteLock;
 pub use mailbox::MailboxError;
+pub use native::Native;
 pub use platform::{RemoteBuffer, RemotePlatform, RemoteSegment, TaskError, attach, run};
 pub use pmi::{AbortText, PmiError, PmiReply, PmiServer};
 pub use process::TaskProcess;

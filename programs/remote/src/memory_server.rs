@@ -13,7 +13,7 @@ use std::{mem, ptr};
 use rustix::net::{self, RecvFlags, SendFlags};
 use rustix::process::Pid;
 
-use crate::copy_channel::{Ends, REQUEST_BYTES, Request, SIGNAL};
+use crate::copy_channel::{Ends, PIECE, REQUEST_BYTES, Request, SIGNAL};
 
 /// Where requests come from, and the process that answers them.
 static CHANNEL: OnceLock<(Ends, Pid)> = OnceLock::new();
@@ -89,15 +89,33 @@ pub(crate) fn answer(ends: &Ends, flags: RecvFlags) -> bool {
     let copied = if request.write {
         // SAFETY: the machine's DMA engine writes where the program, or a task that it takes part in a job with, has had it write:
         // whoever gave it the bytes has promised that nothing relies on their value.
-        unsafe { copy_in(memory, request) }
+        unsafe { copy_in(memory, request, 0) }
     } else {
-        copy_out(memory, request)
+        copy_out(memory, request, 0)
     };
     net::send(&ends.bell, &copied.to_le_bytes(), SendFlags::NOSIGNAL).is_ok()
 }
 
-/// Copies bytes of this process to the beginning of `memory`; returns how many exist.
-fn copy_out(memory: BorrowedFd<'_>, request: Request) -> u64 {
+/// Whether at most [`PIECE`] bytes of this process can be read and written. They stay as they are.
+pub(crate) fn is_writable(address: usize, bytes: usize) -> bool {
+    // Without a channel the machine knows nothing of the process's memory.
+    let Some((ends, _)) = CHANNEL.get() else {
+        return true;
+    };
+    let request = Request {
+        write: true,
+        address: address as u64,
+        bytes: bytes as u64,
+    };
+    // Behind the piece, which the machine may be using.
+    let (memory, behind) = (ends.memory.as_fd(), PIECE as u64);
+    let read = copy_out(memory, request, behind);
+    // SAFETY: the bytes are written back as they were, by the thread that has its turn.
+    read == request.bytes && unsafe { copy_in(memory, request, behind) } == read
+}
+
+/// Copies bytes of this process to offset `at` of `memory`; returns how many exist.
+fn copy_out(memory: BorrowedFd<'_>, request: Request, at: u64) -> u64 {
     // Not by the C library's functions: a program may define functions of their names.
     // SAFETY: the call reads memory, and the system looks at every address: bytes that are not there end the call with an
     // error.
@@ -107,17 +125,17 @@ fn copy_out(memory: BorrowedFd<'_>, request: Request) -> u64 {
             memory.as_raw_fd(),
             request.address,
             request.bytes,
-            0u64,
+            at,
         )
     };
     u64::try_from(copied).unwrap_or(0)
 }
 
-/// Copies bytes from the beginning of `memory` into this process; returns how many could be written.
+/// Copies bytes from offset `at` of `memory` into this process; returns how many could be written.
 ///
 /// # Safety
 /// Nothing may rely on the value of the bytes.
-unsafe fn copy_in(memory: BorrowedFd<'_>, request: Request) -> u64 {
+unsafe fn copy_in(memory: BorrowedFd<'_>, request: Request, at: u64) -> u64 {
     // SAFETY: the system looks at every address: bytes that are not there or may not be written end the call with an error.
     // The caller promises that the others may change.
     let copied = unsafe {
@@ -126,7 +144,7 @@ unsafe fn copy_in(memory: BorrowedFd<'_>, request: Request) -> u64 {
             memory.as_raw_fd(),
             request.address,
             request.bytes,
-            0u64,
+            at,
         )
     };
     u64::try_from(copied).unwrap_or(0)

@@ -19,6 +19,9 @@ use crate::memory_server;
 use crate::protocol::{Answer, INLINE_BYTES, READ_AHEAD_BYTES, Request, clip, op_number};
 use crate::windows::offset_of;
 
+/// Simulated time of a read of a clock, picoseconds: what a call of the C library takes that enters no kernel.
+const CLOCK_PS: u64 = 20_000;
+
 /// Failure of a task in its process.
 #[derive(Debug, Error)]
 pub enum TaskError {
@@ -56,7 +59,7 @@ pub fn run<E: Display>(
 /// # Errors
 /// [`TaskError::Attach`].
 pub fn attach() -> Result<RemotePlatform, TaskError> {
-    Connection::open(attached().map_err(TaskError::Attach)?, 0);
+    Connection::new(attached().map_err(TaskError::Attach)?, 0).begin();
     Ok(RemotePlatform { connection: Link })
 }
 
@@ -74,7 +77,7 @@ pub(crate) fn run_on<E: Display>(
     mailbox: Mailbox,
     task: impl FnOnce(&RemotePlatform) -> Result<(), E>,
 ) -> Result<(), TaskError> {
-    Connection::open(mailbox, 0);
+    Connection::new(mailbox, 0).begin();
     let platform = RemotePlatform { connection: Link };
     // The task's state is not used after it was unwound.
     let result = catch_unwind(AssertUnwindSafe(|| task(&platform)));
@@ -245,6 +248,12 @@ impl RemotePlatform {
         self.buffer(&request, (bytes, 1), Some(address))
     }
 
+    /// Whether at most a page of this process from `memory` on can be read and written, which takes no simulated time.
+    #[must_use]
+    pub fn is_writable(&self, memory: *mut u8, bytes: usize) -> bool {
+        memory_server::is_writable(memory as usize, bytes)
+    }
+
     fn buffer(
         &self,
         request: &Request,
@@ -305,11 +314,44 @@ impl RemotePlatform {
         self.connection.add(Request::Compute { ps });
     }
 
-    /// The machine's time for a program that reads a clock, picoseconds: it may wait for a time, not for a message.
+    /// Charges polls in vain, picoseconds of simulated time.
+    pub fn poll(&self, ps: u64) {
+        self.connection.add(Request::Poll { ps });
+    }
+
+    /// The machine's time for a program that reads a clock, picoseconds: it may wait for a time, not for a message. The read takes
+    /// [`CLOCK_PS`].
     #[must_use]
     pub fn clock_ps(&self) -> u64 {
-        self.connection.add(Request::Look);
+        self.connection.add(Request::Look { ps: CLOCK_PS });
         self.now_ps()
+    }
+
+    /// Notes that the thread may wait for something else than a message.
+    pub fn stay_awake(&self) {
+        self.connection.add(Request::Look { ps: 0 });
+    }
+
+    /// Requests of this thread so far that do more than spend time. While it does not change, the thread has changed nothing outside of
+    /// its process.
+    #[must_use]
+    pub fn deeds(&self) -> u64 {
+        self.connection.deeds.get()
+    }
+
+    /// Takes the thread's own time back to `ps` behind a wait, though the machine has gone on: it then spends time, and reads
+    /// clocks, as it would have done meanwhile. Its next request that does more is made when the wait has ended. No effect where the
+    /// thread does not know its time.
+    pub fn go_back_to(&self, ps: u64) {
+        if let Some(now_ps) = self.connection.now_ps.get() {
+            self.connection.behind_ps.set(now_ps.saturating_sub(ps));
+        }
+    }
+
+    /// Whether the thread's own time is behind that on the machine.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.connection.behind_ps.get() > 0
     }
 
     /// Enters the next barrier of the job; [`have_arrived`](Self::have_arrived) reports when all have.

@@ -12,6 +12,8 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::activity::Stuck;
+
 /// Most bytes of a line, without its end.
 pub(crate) const LINE_BYTES: usize = 64 << 10;
 
@@ -54,6 +56,9 @@ pub enum PmiError {
     /// A barrier cannot end.
     #[error("a barrier of the start-up protocol (PMI) cannot end: {0}")]
     Barrier(String),
+    /// Nobody else will come to a barrier.
+    #[error("{}", .0.text)]
+    Stuck(Stuck),
     /// The socket is full of answers.
     #[error("the task's process does not read the answers of the start-up protocol (PMI)")]
     Unread,

@@ -10,10 +10,11 @@ use std::rc::Rc;
 
 use command_fds::{CommandFdExt, FdMapping};
 use gyre_driver::Platform;
-use rustix::process::{PidfdFlags, Signal};
+use rustix::process::{PidfdFlags, Resource, Signal};
 
 use crate::copy_channel::Channel;
 use crate::description::TaskDescription;
+use crate::descriptors;
 use crate::error::{ProcessError, TaskEnd};
 use crate::host::TaskHost;
 use crate::inherited::{self, BELL_FD, COPY_BELL_FD, COPY_MEMORY_FD, MEMORY_FD, PMI_FD};
@@ -33,6 +34,7 @@ pub struct TaskProcess {
     /// Channel by which the process copies bytes of its memory.
     channel: Channel,
     description: TaskDescription,
+    is_long: bool,
 }
 
 impl TaskProcess {
@@ -103,7 +105,7 @@ impl TaskProcess {
             .fd_mappings(mappings.collect())
             .expect("the descriptors have numbers of their own");
         command.env(inherited::VARIABLE, inherited::value());
-        layout::pad(&mut command);
+        let is_long = layout::pad(&mut command);
         command.process_group(0);
         prepare(&mut command);
         let started = command.spawn();
@@ -127,7 +129,14 @@ impl TaskProcess {
             mailbox,
             channel,
             description,
+            is_long,
         })
+    }
+
+    /// Whether arguments and environment are longer than 64 KiB: then the stack begins elsewhere than with less.
+    #[must_use]
+    pub fn is_long(&self) -> bool {
+        self.is_long
     }
 
     /// Whether the system places the process at random addresses in spite of the request: then a run with messages from the
@@ -189,10 +198,15 @@ impl TaskProcess {
     }
 }
 
-/// The process of `command` has the same addresses each time, and is killed when the thread that starts it ends.
+/// The process of `command` has the same addresses each time, the descriptors that it may expect, and is killed when the thread
+/// that starts it ends.
 fn prepare(command: &mut Command) {
     let parent = rustix::process::getpid();
+    let limit = descriptors::before();
     let in_child = move || {
+        if let Some(limit) = limit {
+            rustix::process::setrlimit(Resource::Nofile, limit)?;
+        }
         layout::fix_addresses();
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
         // The parent may have ended before.

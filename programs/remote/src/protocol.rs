@@ -52,14 +52,16 @@ pub(crate) enum Request {
     },
     /// `Platform::now_ps`: [`Answer::Value`].
     Now,
-    /// The program reads a clock, and may wait for a time: [`Answer::Done`].
-    Look,
+    /// The program reads a clock, which takes this simulated time, and may wait for a time: [`Answer::Done`].
+    Look { ps: u64 },
     /// `Platform::note`, if the machine records events: [`Answer::Done`].
     Note { note: Note },
     /// `Platform::charge` of operation `op` of [`Op::ALL`]: [`Answer::Done`].
     Charge { op: u8, count: u64 },
     /// The program has computed for this simulated time: [`Answer::Done`].
     Compute { ps: u64 },
+    /// The program has polled in vain for this simulated time, which changes nothing: [`Answer::Done`].
+    Poll { ps: u64 },
     /// `Platform::wait`: [`Answer::Truth`], whether it was woken before the deadline.
     Wait { group: u8, deadline_ps: Option<u64> },
     /// `Platform::notify`: [`Answer::Done`].
@@ -100,7 +102,7 @@ impl Request {
             | Self::Free { .. }
             | Self::WriteBuffer { .. }
             | Self::WriteInline { .. }
-            | Self::Look
+            | Self::Look { .. }
             | Self::Notify { .. }
             | Self::Unpark { .. }
             | Self::StartThread
@@ -114,6 +116,7 @@ impl Request {
             | Self::Now
             | Self::Note { .. }
             | Self::Charge { .. }
+            | Self::Poll { .. }
             | Self::Wait { .. }
             | Self::Park { .. }
             | Self::Yield

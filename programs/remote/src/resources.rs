@@ -2,7 +2,7 @@
 //! Resources of the node that a task holds, on the machine's side; its threads share them.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use gyre_driver::{DmaBuffer, Platform, PlatformLock, RangeError, SharedSegment};
@@ -30,6 +30,8 @@ pub(crate) struct NodeResources<P: Platform> {
     segments: RefCell<BTreeMap<u64, Rc<Segment<P::Segment>>>>,
     handles: Cell<u64>,
     threads: Cell<u32>,
+    /// Threads that have not begun.
+    to_begin: RefCell<BTreeSet<u32>>,
 }
 
 impl<P: Platform> NodeResources<P> {
@@ -60,6 +62,7 @@ impl<P: Platform> NodeResources<P> {
             segments: RefCell::default(),
             handles: Cell::new(0),
             threads: Cell::new(0),
+            to_begin: RefCell::default(),
         }
     }
 
@@ -70,8 +73,15 @@ impl<P: Platform> NodeResources<P> {
 
     /// Number of another thread of the task; its first is 0.
     pub fn next_thread(&self) -> u32 {
-        self.threads.set(self.threads.get() + 1);
-        self.threads.get()
+        let number = self.threads.get() + 1;
+        self.threads.set(number);
+        self.to_begin.borrow_mut().insert(number);
+        number
+    }
+
+    /// Takes a thread out of those that have not begun; returns whether it was one.
+    pub fn drop_thread(&self, number: u32) -> bool {
+        self.to_begin.borrow_mut().remove(&number)
     }
 
     fn next_handle(&self) -> u64 {

@@ -6,8 +6,9 @@ use std::time::Instant;
 
 use gyre_driver::{AllocError, BusError, DmaBuffer, Op, Platform, SharedSegment, WakeReason};
 
+use crate::activity::Activity;
 use crate::error::SessionError;
-use crate::host::{Activity, TaskHost};
+use crate::host::TaskHost;
 use crate::mailbox::{Ends, Mailbox, MailboxError, WINDOW_BYTES};
 use crate::pmi::PmiError;
 use crate::process_memory::ProcessRange;
@@ -76,6 +77,7 @@ pub(crate) fn serve<P: Platform>(
     };
     if host.thread > 0 {
         // It begins when it gets an answer.
+        resources.drop_thread(host.thread);
         session.reply(Answer::Done)?;
     }
     loop {
@@ -95,6 +97,8 @@ pub(crate) fn serve<P: Platform>(
         let Some((last, before)) = requests.split_last() else {
             return Err(MailboxError::Malformed("no request".into()).into());
         };
+        let within = host.services.check_limit();
+        within.map_err(SessionError::Stuck)?;
         for request in before {
             if session.carry_out(request)? != Answer::Done {
                 return Err(SessionError::Invalid {
@@ -177,11 +181,13 @@ impl<P: Platform> Session<'_, P> {
             _ => {}
         }
         let answer = self.perform(request);
-        if let Request::Wait { .. } | Request::Park { .. } = request {
-            self.notice(match answer {
-                Ok(Answer::Truth(true)) => Activity::Acts,
-                _ => Activity::Polls,
-            })?;
+        if let Request::Wait { .. } | Request::Park { .. } | Request::HaveArrived = request {
+            match (&answer, request) {
+                (Ok(Answer::Truth(true)), _) => self.notice(Activity::Acts)?,
+                (Ok(_), Request::HaveArrived) => self.notice(Activity::Meets)?,
+                (Ok(_), _) => self.notice(Activity::Polls)?,
+                (Err(_), _) => {}
+            }
         }
         answer.map_err(|fault| match fault {
             Fault::Answer(error) => SessionError::Answer(error),
@@ -218,9 +224,11 @@ impl<P: Platform> Session<'_, P> {
                 let reply = self.about(Answer::Value(thread.into()));
                 self.mailbox.send_with_ends(&reply, &ends)?;
             }
-            Err(reason) => self.reply(Answer::NoMemory {
-                reason: clip(&reason),
-            })?,
+            Err(reason) => {
+                self.resources.drop_thread(thread);
+                let reason = clip(&reason);
+                self.reply(Answer::NoMemory { reason })?;
+            }
         }
         Ok(())
     }
@@ -239,7 +247,6 @@ impl<P: Platform> Session<'_, P> {
                 self.host.services.catch_up();
                 Answer::Done
             }
-            Request::Look => Answer::Done,
             Request::Arrive => {
                 self.host.services.arrive();
                 Answer::Done
@@ -329,20 +336,21 @@ impl<P: Platform> Session<'_, P> {
                 Answer::Done
             }
             Request::Charge { op, count } => {
-                let op = Op::ALL.get(usize::from(op));
+                let number = usize::from(op);
+                let op = Op::ALL.get(number);
                 let op = *op.ok_or_else(|| "no such operation".to_owned())?;
-                // More would overflow simulated time.
                 if count > u64::from(u32::MAX) {
                     return Err(format!("more than {} operations", u32::MAX).into());
+                }
+                // Where costs are unknown, operations take no time.
+                if let Some(ps) = self.resources.description.operation_ps.get(number) {
+                    self.check_time(ps.saturating_mul(count))?;
                 }
                 platform.charge(op, count);
                 Answer::Done
             }
-            Request::Compute { ps } => {
-                let end_ps = platform.now_ps().checked_add(ps);
-                if end_ps.is_none_or(|end_ps| end_ps >= MOST_PS) {
-                    return Err(format!("time would be beyond {MOST_PS} ps").into());
-                }
+            Request::Compute { ps } | Request::Poll { ps } | Request::Look { ps } => {
+                self.check_time(ps)?;
                 self.host.services.compute(ps);
                 Answer::Done
             }
@@ -370,6 +378,10 @@ impl<P: Platform> Session<'_, P> {
                 Answer::Done
             }
             Request::DropThread { thread } => {
+                // One that has begun ends by itself.
+                if !self.resources.drop_thread(thread) {
+                    return Err("no such thread, or it has begun".to_owned().into());
+                }
                 self.host.services.end_thread(thread);
                 Answer::Done
             }
@@ -380,6 +392,15 @@ impl<P: Platform> Session<'_, P> {
             }
         };
         Ok(answer)
+    }
+
+    /// Refuses to let so much time pass that it would overflow.
+    fn check_time(&self, ps: u64) -> Result<(), String> {
+        let end_ps = self.platform.now_ps().checked_add(ps);
+        match end_ps.is_some_and(|end_ps| end_ps < MOST_PS) {
+            true => Ok(()),
+            false => Err(format!("time would be beyond {MOST_PS} ps")),
+        }
     }
 
     fn keep(&self, buffer: Result<P::Buffer, AllocError>) -> Answer {

@@ -248,7 +248,7 @@ impl Drop for NotedLock {
 }
 
 /// Task 1 of two on neighbours.
-fn description() -> TaskDescription {
+pub(crate) fn description() -> TaskDescription {
     TaskDescription {
         task: 1,
         nodes: vec![[0; 5], [1, 0, 0, 0, 0]],
@@ -256,6 +256,8 @@ fn description() -> TaskDescription {
         slots_per_process: 4,
         windows: None,
         contexts: 2,
+        node_contexts: 16,
+        clients: Vec::new(),
         tasks_per_node: 1,
         hardware_threads: 4,
         clock_mhz: 1600,
@@ -652,6 +654,8 @@ fn requests_that_break_the_rules_are_refused_by_name() {
             vec![Request::Compute { ps: u64::MAX }],
             "time would be beyond",
         ),
+        (vec![Request::DropThread { thread: 0 }], "or it has begun"),
+        (vec![Request::DropThread { thread: 7 }], "no such thread"),
     ];
     for (requests, reason) in cases {
         let text = refusal(&requests);
@@ -836,7 +840,8 @@ fn a_task_is_told_what_it_is() {
     serve(&machine, &Noted::default()).expect("serves");
     let (found, _) = task.join().expect("no panic");
     assert_eq!(found, Some(description()));
-    let client = description().client("client", 2).expect("coordinates");
+    let share = description().share(0).expect("contexts of the node");
+    let client = description().client("client", share).expect("coordinates");
     assert_eq!((client.task.0, client.tasks.len()), (1, 2));
     assert_eq!((client.resources.owner, client.contexts), (3, 2));
 }

@@ -4,8 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::connection::{Connection, Link, is_attached};
-use crate::description::TaskDescription;
-use crate::mailbox::{Ends, Mailbox, MailboxError};
+use crate::mailbox::{Mailbox, MailboxError};
 use crate::protocol::Request;
 
 /// Whether the task has had a second thread.
@@ -14,8 +13,7 @@ static SEVERAL: AtomicBool = AtomicBool::new(false);
 /// A thread of the task that the machine has registered, before a thread of the process takes it.
 pub struct StartedThread {
     number: u32,
-    ends: Ends,
-    description: Option<TaskDescription>,
+    connection: Box<Connection>,
 }
 
 impl StartedThread {
@@ -25,12 +23,12 @@ impl StartedThread {
     /// [`MailboxError::NoThread`] if no more threads are possible; others when the machine is lost.
     pub fn new() -> Result<Self, MailboxError> {
         let (number, ends) = Link.start_thread()?;
+        let connection = Connection::new(Mailbox::open(ends)?, number);
+        if let Some(description) = Link.description.get() {
+            connection.description.get_or_init(|| description.clone());
+        }
         SEVERAL.store(true, Ordering::Relaxed);
-        Ok(Self {
-            number,
-            ends,
-            description: Link.description.get().cloned(),
-        })
+        Ok(Self { number, connection })
     }
 
     /// Whether the task has, or has had, another thread than its first.
@@ -45,16 +43,13 @@ impl StartedThread {
         self.number
     }
 
-    /// Makes the calling thread, which the machine does not serve yet, that thread. Returns when the machine runs it.
+    /// Makes the calling thread, which the machine does not serve yet, that thread. Returns when the machine runs it; until then it
+    /// allocates nothing and takes no lock, as others of the task run.
     ///
     /// # Errors
     /// The machine is lost.
     pub fn begin(self) -> Result<(), MailboxError> {
-        let connection = Connection::open(Mailbox::open(self.ends)?, self.number);
-        if let Some(description) = self.description {
-            connection.description.get_or_init(|| description);
-        }
-        connection.await_start()
+        self.connection.begin().await_start()
     }
 
     /// Tells the machine that the thread will not start.

@@ -25,6 +25,8 @@ const WAIT_PARTS: u64 = 8;
 struct Waiter {
     /// Number of the thread in its task.
     thread: u32,
+    /// The bits of a [`wake_masked`] that wake it.
+    mask: u32,
     woken: AtomicBool,
 }
 
@@ -40,7 +42,6 @@ pub fn expect_others() {
 
 /// A wait of this thread, which the machine serves: it is woken by [`wake`] from now on.
 pub struct Waiting {
-    key: usize,
     waiter: Arc<Waiter>,
 }
 
@@ -48,18 +49,36 @@ impl Waiting {
     /// Begins a wait with the key `key`, an address.
     #[must_use]
     pub fn begin(key: usize) -> Self {
+        Self::begin_masked(key, u32::MAX)
+    }
+
+    /// Begins a wait that only those wake whose mask has a bit of `mask`.
+    #[must_use]
+    pub fn begin_masked(key: usize, mask: u32) -> Self {
         let waiter = Arc::new(Waiter {
             thread: Link.thread,
+            mask,
             woken: AtomicBool::new(false),
         });
         let own = Arc::clone(&waiter);
         COUNT.fetch_add(1, Ordering::SeqCst);
         queues().entry(key).or_default().push_back(own);
-        Self { key, waiter }
+        Self { waiter }
     }
 
     /// Waits until it is woken, or until this simulated time, picoseconds; returns whether it was woken.
     pub fn wait(self, deadline_ps: Option<u64>) -> bool {
+        let look = |waited_ps| has_others().then_some(LOOK_AGAIN_PS.max(waited_ps / WAIT_PARTS));
+        self.wait_looking(deadline_ps, look)
+    }
+
+    /// Waits as [`wait`](Self::wait) where nobody wakes it but threads that the machine serves.
+    pub fn wait_until(self, deadline_ps: Option<u64>) -> bool {
+        self.wait_looking(deadline_ps, |_| None)
+    }
+
+    /// Waits, and looks again after the time that `look` returns for that of the wait, picoseconds.
+    fn wait_looking(self, deadline_ps: Option<u64>, look: impl Fn(u64) -> Option<u64>) -> bool {
         let begin_ps = Link.time_ps();
         loop {
             if self.waiter.woken.load(Ordering::Acquire) {
@@ -70,8 +89,7 @@ impl Waiting {
                 return false;
             }
             let waited_ps = now_ps.saturating_sub(begin_ps);
-            let look_ps = now_ps + LOOK_AGAIN_PS.max(waited_ps / WAIT_PARTS);
-            let look_ps = OTHERS.load(Ordering::Relaxed).then_some(look_ps);
+            let look_ps = look(waited_ps).map(|pause_ps| now_ps.saturating_add(pause_ps));
             let deadline_ps = deadline_ps.into_iter().chain(look_ps).min();
             Link.truth(&Request::Park { deadline_ps });
         }
@@ -81,31 +99,80 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         COUNT.fetch_sub(1, Ordering::SeqCst);
-        let mut queues = queues();
-        if let Some(queue) = queues.get_mut(&self.key) {
+        // Under its key, or that which a requeue has given it.
+        queues().retain(|_, queue| {
             queue.retain(|waiter| !Arc::ptr_eq(waiter, &self.waiter));
-            if queue.is_empty() {
-                queues.remove(&self.key);
-            }
-        }
+            !queue.is_empty()
+        });
     }
 }
 
-/// Wakes the first `count` waiters of `key`. Any thread of the process may call it.
-pub fn wake(key: usize, count: usize) {
+/// Whether threads that the machine does not serve may change what others wait for.
+pub fn has_others() -> bool {
+    OTHERS.load(Ordering::Relaxed)
+}
+
+/// Wakes the first `count` waiters of `key`; returns how many there were. Any thread of the process may call it.
+pub fn wake(key: usize, count: usize) -> usize {
+    wake_masked(key, count, u32::MAX)
+}
+
+/// Wakes the first `count` waiters of `key` whose mask has a bit of `mask`; returns how many there were.
+pub fn wake_masked(key: usize, count: usize, mask: u32) -> usize {
     if COUNT.load(Ordering::SeqCst) == 0 {
-        return;
+        return 0;
     }
-    for _ in 0..count {
-        let first = queues().get_mut(&key).and_then(VecDeque::pop_front);
-        let Some(first) = first else {
-            return;
+    for woken in 0..count {
+        let first = {
+            let mut queues = queues();
+            let Some(queue) = queues.get_mut(&key) else {
+                return woken;
+            };
+            let place = queue.iter().position(|waiter| waiter.mask & mask != 0);
+            place.and_then(|place| queue.remove(place))
         };
-        first.woken.store(true, Ordering::Release);
-        if is_attached() {
-            let thread = first.thread;
-            // At once: this thread may wait elsewhere for its effect.
-            Link.tell(&Request::Unpark { thread });
-        }
+        let Some(first) = first else {
+            return woken;
+        };
+        end_wait(&first);
     }
+    count
+}
+
+/// Ends the wait of a thread of the task, whatever it waits for.
+pub fn interrupt(thread: u32) {
+    let waiters: Vec<Arc<Waiter>> = queues()
+        .values_mut()
+        .filter_map(|queue| {
+            let place = queue.iter().position(|waiter| waiter.thread == thread)?;
+            queue.remove(place)
+        })
+        .collect();
+    for waiter in &waiters {
+        end_wait(waiter);
+    }
+}
+
+fn end_wait(waiter: &Waiter) {
+    waiter.woken.store(true, Ordering::Release);
+    if is_attached() {
+        let thread = waiter.thread;
+        // At once: this thread may wait elsewhere for its effect.
+        Link.tell(&Request::Unpark { thread });
+    }
+}
+
+/// Lets the first `count` waiters of `from` wait for `to` instead; returns how many there were.
+pub fn requeue(from: usize, to: usize, count: usize) -> usize {
+    let mut queues = queues();
+    let Some(mut queue) = queues.remove(&from) else {
+        return 0;
+    };
+    let rest = queue.split_off(count.min(queue.len()));
+    if !rest.is_empty() {
+        queues.insert(from, rest);
+    }
+    let moved = queue.len();
+    queues.entry(to).or_default().extend(queue);
+    moved
 }

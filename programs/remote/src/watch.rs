@@ -15,6 +15,9 @@ use crate::start_up_lines::Wire;
 /// Bytes of output that are taken at once.
 const PIECE: usize = 4096;
 
+/// Most bytes that a pipe holds: all that was printed before a moment is there when so much is passed on after it.
+const PIPE: usize = 1 << 20;
+
 /// One of the two streams that a program prints to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stream {
@@ -167,7 +170,8 @@ impl Watch {
             if has_ended {
                 return Err(MailboxError::Closed);
             }
-            if events == 0 {
+            // A process that prints all the time asks for nothing, too.
+            if events == 0 || since.elapsed() >= until {
                 return match since.elapsed() < end {
                     true => Ok(Rang::NotYet),
                     false => Err(MailboxError::Silent),
@@ -181,16 +185,22 @@ impl Watch {
         let sink = &mut self.sink;
         self.outputs.retain_mut(|(stream, file)| {
             let mut piece = [0; PIECE];
-            loop {
+            let mut passed = 0;
+            // A process may print faster than this reads.
+            while passed < PIPE {
                 match file.read(&mut piece) {
                     Ok(0) => return false,
-                    Ok(bytes) => sink(*stream, &piece[..bytes]),
+                    Ok(bytes) => {
+                        sink(*stream, &piece[..bytes]);
+                        passed += bytes;
+                    }
                     Err(error) => match error.kind() {
                         ErrorKind::Interrupted => {}
                         kind => return kind == ErrorKind::WouldBlock,
                     },
                 }
             }
+            true
         });
     }
 }

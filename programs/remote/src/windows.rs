@@ -39,6 +39,9 @@ pub const WINDOWS: [Window; 3] = [
     },
 ];
 
+/// Bytes of all windows: no data of a process is longer.
+pub const ALL_BYTES: usize = WINDOWS[0].bytes + WINDOWS[1].bytes + WINDOWS[2].bytes;
+
 /// Offset in a process's base slot of `bytes` bytes from `address` on, if they are in a window.
 #[must_use]
 pub fn offset_of(address: usize, bytes: usize) -> Option<u64> {

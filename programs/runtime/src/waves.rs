@@ -151,6 +151,18 @@ impl Failure {
         Some(Self { when, nodes })
     }
 
+    /// The same failure, of a program that had made its last progress in this cycle.
+    #[must_use]
+    pub fn since(self, progress: u64) -> Self {
+        let end = match self.when {
+            When::In(cycle) | When::Since(_, cycle) => cycle,
+        };
+        Self {
+            when: When::Since(progress.min(end), end),
+            ..self
+        }
+    }
+
     /// Failure of a run with a wrong result, on a machine that ran for so many cycles.
     #[must_use]
     pub fn at_end(cycles: u64) -> Self {

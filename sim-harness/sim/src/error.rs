@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use gyre_timeline::SpoolError;
 
+use crate::readable_time::ReadableTime;
 use crate::stall::StallReport;
 
 /// A field of a configuration that cannot be.
@@ -129,7 +130,7 @@ pub enum SimError {
         message: String,
     },
     /// An actor ended with an error.
-    #[error("node {node}, {actor}, at {ps} ps: {source}")]
+    #[error("node {node}, {actor}, at {}: {source}", ReadableTime(*ps))]
     Actor {
         /// Node.
         node: usize,

@@ -31,6 +31,7 @@ mod node_config;
 mod node_recorder;
 mod probe;
 mod progress;
+mod readable_time;
 mod record;
 mod recorded;
 mod recorder;
@@ -57,6 +58,7 @@ pub use models::{
     report_builds, rtl_digest,
 };
 pub use node_config::{Arbiter, NodeConfig};
+pub use readable_time::ReadableTime;
 pub use recorded::{
     LinkTransfer, MemoryWrite, NodeInput, NodeOutput, RegisterAnswer, RegisterWrite,
 };

@@ -7,9 +7,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Variables of libfabric, MPICH and Open MPI, which a user's own override: every message goes through libfabric, and that takes
-/// the machine's provider or none.
-const DEFAULTS: [(&str, &str); 9] = [
+/// Variables of libfabric, MPICH, Open MPI and OpenMP, which a user's own override: every message goes through libfabric, and that takes
+/// the machine's provider or none. Threads of OpenMP wait at once, as one thread of a task runs at a time.
+const DEFAULTS: [(&str, &str); 10] = [
+    ("OMP_WAIT_POLICY", "passive"),
     ("FI_PROVIDER", "gyre"),
     ("MPIR_CVAR_NOLOCAL", "1"),
     ("MPIR_CVAR_CH4_NETMOD", "ofi"),
@@ -34,6 +35,19 @@ const PRELOAD: &str = "LD_PRELOAD";
 /// libfabric loads every library of such a folder as a provider.
 const FOLDERS: [&str; 2] = ["libfabric", "../lib/gyre/libfabric"];
 const PROVIDER: &str = "libgyre-fi.so";
+
+/// Names of the clients of a program, as on the Blue Gene/Q: separated by commas, each with what follows a colon or slash.
+const CLIENTS: &str = "PAMI_CLIENTS";
+
+/// The names in [`CLIENTS`]; none where it is not set.
+pub fn clients() -> Vec<String> {
+    let text = env::var(CLIENTS).unwrap_or_default();
+    let names = text.split(',').map(|name| {
+        let end = name.find([':', '/']).unwrap_or(name.len());
+        name[..end].trim().to_owned()
+    });
+    names.filter(|name| !name.is_empty()).collect()
+}
 
 /// Sets the variables that the user has not set.
 pub fn prepare(command: &mut Command) {
@@ -88,7 +102,7 @@ mod tests {
     #[test]
     fn x6_the_users_own_variables_stay() {
         let set = |name: &str| match name {
-            "FI_PROVIDER" => Some("tcp".into()),
+            "OMP_WAIT_POLICY" => Some("active".into()),
             PRELOAD => Some("/own.so".into()),
             _ => None,
         };
@@ -100,7 +114,7 @@ mod tests {
         assert_eq!(variables(Some(folder), &set), expected);
         let defaults = variables(None, &|_| None);
         assert_eq!(defaults.len(), DEFAULTS.len());
-        assert!(defaults.contains(&("FI_PROVIDER", "gyre".into())));
+        assert!(defaults.contains(&("OMP_WAIT_POLICY", "passive".into())));
     }
 
     #[test]

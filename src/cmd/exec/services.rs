@@ -9,7 +9,7 @@ use gyre::job::Process;
 use gyre::platform::{NodeBuffer, SimPlatform};
 use gyre_driver::AllocError;
 use gyre_remote::{
-    Activity, PmiError, PmiReply, ProcessError, ProcessRange, ServeThread, TaskEnd, TaskHost,
+    Activity, PmiError, PmiReply, ProcessError, ProcessRange, ServeThread, Stuck, TaskEnd, TaskHost,
 };
 use gyre_sim::{ActorId, Cpu, Notify, OutsideMemory, WakeReason};
 
@@ -116,8 +116,9 @@ impl Services {
         let task = self.task();
         self.job.barrier.end(task);
         self.job.start_up.end(task);
-        self.job.polls.end(task);
-        if end? == TaskEnd::Amid {
+        let end = end?;
+        self.job.polls.end(task, end == TaskEnd::Amid);
+        if end == TaskEnd::Amid {
             self.screen.borrow_mut().amid.push(task);
         }
         Ok(())
@@ -134,6 +135,7 @@ impl Services {
             if all.map_err(PmiError::Barrier)? {
                 return Ok(());
             }
+            self.notice(Activity::Meets).map_err(PmiError::Stuck)?;
             // Who has waited for long looks less often.
             let pause_ps = ((now_ps - start_ps) / 8).clamp(LEAST_LOOK_PS, MOST_LOOK_PS);
             cpu.sleep_until(now_ps + pause_ps);
@@ -196,8 +198,12 @@ impl TaskHost<SimPlatform> for Services {
         };
         let name = format!("task {} thread {number}", self.task());
         // It runs, as far as others may wait for it.
-        self.job.polls.note(self.task(), number, Activity::Acts)?;
         let cpu = self.at.platform.cpu();
+        let noted = self
+            .job
+            .polls
+            .note((self.task(), number), Activity::Acts, cpu.now_ps());
+        noted.map_err(|stuck| stuck.text)?;
         let parked = Rc::new(Parked::new(cpu));
         let place = self.at.hardware_thread(number as usize);
         let actor = cpu.spawn(&name, move |cpu| {
@@ -249,11 +255,21 @@ impl TaskHost<SimPlatform> for Services {
         self.job.requests.set(self.job.requests.get() + 1);
     }
 
-    fn notice(&self, activity: Activity) -> Result<(), String> {
+    fn check_limit(&self) -> Result<(), Stuck> {
+        self.job.polls.check_limit(self.job.limit)
+    }
+
+    fn notice(&self, activity: Activity) -> Result<(), Stuck> {
         if let Some(text) = &*self.job.trouble.borrow() {
-            return Err(text.clone());
+            return Err(Stuck {
+                text: text.clone(),
+                since_ps: None,
+            });
         }
-        self.job.polls.note(self.task(), self.thread, activity)
+        let now_ps = self.at.platform.cpu().now_ps();
+        self.job
+            .polls
+            .note((self.task(), self.thread), activity, now_ps)
     }
 
     fn start_up(&self, line: &str) -> Result<Option<String>, PmiError> {
@@ -263,9 +279,8 @@ impl TaskHost<SimPlatform> for Services {
             PmiReply::Answer(answer) => Ok(Some(answer)),
             PmiReply::Nothing => Ok(None),
             PmiReply::Barrier => {
-                self.notice(Activity::Parks).map_err(PmiError::Barrier)?;
                 self.await_others()?;
-                self.notice(Activity::Acts).map_err(PmiError::Barrier)?;
+                self.notice(Activity::Acts).map_err(PmiError::Stuck)?;
                 Ok(Some(self.job.pmi.borrow_mut().pass(self.task())))
             }
         }

@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::Duration;
 
 use gyre_remote::PmiServer;
 
@@ -17,6 +18,8 @@ pub(super) struct JobWide {
     pub(super) start_up: Barrier,
     pub(super) pmi: RefCell<PmiServer>,
     pub(super) polls: Polls,
+    /// Host time without an action of any task that ends the run.
+    pub(super) limit: Duration,
     /// Why the memory of a process cannot be reached, if so.
     pub(super) trouble: Rc<RefCell<Option<String>>>,
     /// Requests for whose answers processes have waited.

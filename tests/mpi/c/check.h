@@ -84,8 +84,7 @@ struct section {
 };
 
 /** Runs the sections that the arguments name, or all; task 0 prints the name of each that has ended everywhere. */
-static inline int run_sections(int argc, char **argv, const struct section *sections, int count) {
-  MPI_Init(&argc, &argv);
+static inline int run_initialized(int argc, char **argv, const struct section *sections, int count) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   int chosen = 0;
@@ -104,6 +103,12 @@ static inline int run_sections(int argc, char **argv, const struct section *sect
   CHECK(chosen >= 1 && (argc == 1 || chosen == argc - 1));
   MPI_Finalize();
   return 0;
+}
+
+/** The same, with MPI's initialisation. */
+static inline int run_sections(int argc, char **argv, const struct section *sections, int count) {
+  MPI_Init(&argc, &argv);
+  return run_initialized(argc, argv, sections, count);
 }
 
 #endif

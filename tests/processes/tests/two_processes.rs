@@ -130,6 +130,8 @@ fn start(
                     slots_per_process: 4,
                     windows: None,
                     contexts: 1,
+                    node_contexts: 16,
+                    clients: Vec::new(),
                     tasks_per_node: 1 + usize::from(nodes[0] == nodes[1]),
                     hardware_threads: 4,
                     clock_mhz: 1600,

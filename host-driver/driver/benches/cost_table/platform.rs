@@ -224,14 +224,14 @@ impl DmaBuffer for CountedMemory {
         self.address
     }
 
-    #[inline]
+    #[inline(always)] // Stands for loads and stores.
     fn read(&self, offset: usize, out: &mut [u8]) -> Result<(), RangeError> {
         check(self.len, offset, out.len())?;
         out.copy_from_slice(uncounted_read(&self.memory, offset, out.len()));
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)] // Stands for loads and stores.
     fn write(&self, offset: usize, data: &[u8]) -> Result<(), RangeError> {
         check(self.len, offset, data.len())?;
         let copy = uncounted_room(data.len());
@@ -240,7 +240,7 @@ impl DmaBuffer for CountedMemory {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)] // Stands for loads and stores.
     fn copy_to(
         &self,
         offset: usize,

@@ -560,6 +560,7 @@ fn target<P: Platform>(
         }
         .into()),
         Some(Receive::Consumed) => Ok(Target::Nowhere),
+        Some(Receive::Dropped) => Ok(Target::Refused),
         Some(Receive::Refused(error)) => Err(error),
         Some(Receive::Into { into, done }) => Ok(Target::of(arrival.length, into, done)),
         Some(Receive::Deferred(id)) => Ok(Target::Deferred { id, into: None }),

@@ -31,7 +31,9 @@ pub struct Arrival<'a> {
 pub enum Receive<P: Platform, D, K> {
     /// The message is finished: the callback has used the immediate data, or drops the message.
     Consumed,
-    /// The message is malformed: it is dropped, and `advance` returns the error.
+    /// The message cannot be received: it is dropped, and its origin is told that it has not been received.
+    Dropped,
+    /// The message is malformed: it is dropped, its origin is told, and `advance` returns the error.
     Refused(Box<Error>),
     /// Asynchronous receive: the data is stored at the start of `into`, then `done` is called. A
     /// message longer than `into` is taken off the network and dropped, nothing is stored, and `done`
@@ -59,6 +61,7 @@ impl<P: Platform, D, K> Receive<P, D, K> {
     ) -> Receive<P, E, L> {
         match self {
             Self::Consumed => Receive::Consumed,
+            Self::Dropped => Receive::Dropped,
             Self::Refused(error) => Receive::Refused(error),
             Self::Into { into, done } => Receive::Into {
                 into,

@@ -29,7 +29,7 @@ impl<P: Platform> Context<P> {
     /// [`Error::Destroyed`].
     pub fn post(&self, mut instruction: Instruction<P>) -> Result<(), Error> {
         check_instruction(self.core(), &instruction)?;
-        let done = instruction.take_done().map(|done| done.map(Done::from));
+        let done = instruction.take_done();
         self.charge_callbacks(&done);
         self.submit(instruction, done)
     }
@@ -39,10 +39,10 @@ impl<P: Platform> Context<P> {
     /// # Errors
     /// As [`Context::post`].
     #[inline]
-    pub(crate) fn send_for(
+    pub(crate) fn send_for<D: Into<Done<P>>>(
         &self,
         message: SendMessage<P>,
-        done: [Option<Done<P>>; 2],
+        done: [Option<D>; 2],
     ) -> Result<(), Error> {
         check_send(self.core(), &message)?;
         self.charge_callbacks(&done);
@@ -51,26 +51,25 @@ impl<P: Platform> Context<P> {
 
     /// Puts a checked instruction on the work queue, and its done callbacks into the queue's table.
     #[inline]
-    fn submit(
+    fn submit<D: Into<Done<P>>>(
         &self,
         instruction: Instruction<P>,
-        mut done: [Option<Done<P>>; 2],
+        done: [Option<D>; 2],
     ) -> Result<(), Error> {
         self.platform().charge(Op::Post, 1);
-        // The closure keeps pointers to them: neither is copied on the way to the queue.
-        let mut instruction = Some(instruction);
-        self.enqueue(|queue| {
+        // The closure keeps a pointer to it: it is not copied on the way to the queue.
+        let instruction = &mut Some(instruction);
+        self.enqueue(move |queue| {
             self.core().note(|at| Note::Posted { at });
+            let done = done.map(|done| done.map(|done| queue.done.insert(done.into())));
             if let Some(instruction) = instruction.take() {
-                let keep = |done: &mut Option<_>| done.take().map(|done| queue.done.insert(done));
-                let done = done.each_mut().map(keep);
                 queue.work.push_back(Work { instruction, done });
             }
             self.core().attention.call(Reason::Posted);
         })
     }
 
-    fn charge_callbacks(&self, done: &[Option<Done<P>>; 2]) {
+    fn charge_callbacks<D>(&self, done: &[Option<D>; 2]) {
         let callbacks = done.iter().flatten().count() as u64;
         if callbacks > 0 {
             self.platform().charge(Op::Enlist, callbacks);
@@ -139,7 +138,7 @@ impl<P: Platform> Context<P> {
     /// As [`Context::post`].
     pub fn send(&self, mut message: SendMessage<P>) -> Result<(), Error> {
         let done = [message.local_done.take(), message.remote_done.take()];
-        self.send_for(message, done.map(|done| done.map(Done::from)))
+        self.send_for(message, done)
     }
 
     /// Sends a short message: header and data are copied. It is handed to the DMA engine at the call, in a callback too,

@@ -57,7 +57,11 @@ impl<P: Platform, const N: usize> Direct<'_, P, N> {
     pub fn to_bytes(&self) -> Result<Bytes, Fault> {
         let (first, data) = match self {
             Self::Copied(pieces) => {
-                return Ok(pieces.iter().flat_map(|p| p.iter().copied()).collect());
+                let mut bytes = Bytes::with_capacity(self.len());
+                for piece in pieces {
+                    bytes.extend_from_slice(piece);
+                }
+                return Ok(bytes);
             }
             Self::Gathered(first, data) => (*first, *data),
             Self::InPlace(data, _) => (&[][..], *data),

@@ -57,7 +57,7 @@ pub fn barrier(comm: Handle) -> Option<i32> {
         let (member, port) = communicator.member()?;
         Some(result(carry_out(
             (library, comm),
-            (member, port),
+            (&member, &port),
             Request::barrier(),
         )))
     })
@@ -95,10 +95,10 @@ pub fn bcast(
         let is_root = member.position() == root;
         let broadcast = || {
             if dense {
-                let whole = range(port, buffer as usize, bytes)?;
+                let whole = range(&port, buffer as usize, bytes)?;
                 return carry_out(
                     (library, comm),
-                    (member, port),
+                    (&member, &port),
                     Request::broadcast(root, whole),
                 );
             }
@@ -115,10 +115,10 @@ pub fn bcast(
                     return Err(Refusal::INVALID);
                 }
             }
-            let whole = range(port, staging.address() as usize, bytes)?;
+            let whole = range(&port, staging.address() as usize, bytes)?;
             carry_out(
                 (library, comm),
-                (member, port),
+                (&member, &port),
                 Request::broadcast(root, whole),
             )?;
             if !is_root {
@@ -183,11 +183,11 @@ pub fn allreduce(reduced: Reduced, comm: Handle) -> Option<i32> {
         let run = || {
             let send = match reduced.send as usize {
                 IN_PLACE => None,
-                send => Some(range(port, send, bytes)?),
+                send => Some(range(&port, send, bytes)?),
             };
-            let receive = range(port, reduced.receive as usize, bytes)?;
+            let receive = range(&port, reduced.receive as usize, bytes)?;
             let request = Request::allreduce(reduction, send, receive);
-            carry_out((library, comm), (member, port), request)
+            carry_out((library, comm), (&member, &port), request)
         };
         Some(result(run()))
     })
@@ -211,14 +211,14 @@ pub fn reduce(reduced: Reduced, root: i32, comm: Handle) -> Option<i32> {
         let run = || {
             let send = match in_place {
                 true => None,
-                false => Some(range(port, reduced.send as usize, bytes)?),
+                false => Some(range(&port, reduced.send as usize, bytes)?),
             };
             let receive = match is_root {
-                true => range(port, reduced.receive as usize, bytes)?,
+                true => range(&port, reduced.receive as usize, bytes)?,
                 false => BufferRange::empty(),
             };
             let request = Request::reduce(root, reduction, send, receive);
-            carry_out((library, comm), (member, port), request)
+            carry_out((library, comm), (&member, &port), request)
         };
         Some(result(run()))
     })

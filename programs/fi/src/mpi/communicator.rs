@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Communicators as geometries.
 
+use std::collections::BTreeSet;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use gyre_collectives::{Done, Geometry, Member, Request};
-use gyre_driver::{Context, TaskId};
+use gyre_driver::{Context, TaskId, WakeReason};
 use gyre_remote::{RemoteBuffer, RemotePlatform};
 use parking_lot::Mutex;
 
 use super::library::{Handle, Library};
 use crate::boundary::Refusal;
 use crate::port::Port;
-use crate::progress::Progress as _;
+use crate::progress::{Looking, Progress as _};
 
-/// `MPI_BYTE` of MPICH.
+/// `MPI_BYTE`, `MPI_INT` and `MPI_BAND` of MPICH.
 const BYTE: Handle = 0x4c00_010d;
+const INT: Handle = 0x4c00_0405;
+const BITWISE_AND: Handle = 0x5800_0006;
 
 /// `MPI_ANY_SOURCE` and `MPI_ANY_TAG`.
 const ANY_SOURCE: c_int = -2;
@@ -26,64 +29,81 @@ const ANY_TAG: c_int = -1;
 /// `MPI_STATUS_IGNORE`
 const NO_STATUS: *mut c_void = ptr::dangling_mut::<u8>().cast();
 
-/// Sleep between two polls of MPICH, so that its own messages make progress, and the longest sleep, picoseconds.
-const SLEEPS: u32 = 8;
-const SLEEP_PS: u64 = 10_000_000;
+/// Time after which a waiting thread lets MPICH make progress in any case, picoseconds: it may be busy within the process.
+const SLEEP_PS: u64 = 64_000_000;
 
-/// Numbers of geometries.
-const NUMBERS: usize = 256;
+/// No number of a geometry.
+const NONE: u16 = u16::MAX;
+
+/// Numbers that the first task of a communicator offers for its geometry.
+const OFFERED: usize = 8;
 
 /// State of a communicator, kept as its attribute.
 pub struct Communicator {
-    port: Arc<Port>,
+    /// The endpoint, which it does not keep open: MPI lets programs end with communicators.
+    port: Weak<Port>,
     /// `None`: its collectives are MPICH's.
-    member: Option<Member<RemotePlatform>>,
+    member: Mutex<Option<Arc<Member<RemotePlatform>>>>,
 }
 
 /// A geometry whose communicator has ended.
 struct Leaving {
-    member: Member<RemotePlatform>,
+    member: Arc<Member<RemotePlatform>>,
     /// Its routes have been given back.
     released: Arc<AtomicBool>,
 }
 
-/// Numbers in use, and geometries that leave.
-struct Numbers {
-    taken: [bool; NUMBERS],
+impl Leaving {
+    fn end(self) {
+        // Nobody else has it: the communicator has ended.
+        if let Some(member) = Arc::into_inner(self.member) {
+            member.leave();
+        }
+    }
+}
+
+/// Communicators that have geometries, numbers of these in use, and geometries that leave.
+struct Known {
+    communicators: Vec<Weak<Communicator>>,
+    taken: BTreeSet<u16>,
     leaving: Vec<Leaving>,
 }
 
-static NUMBERS_IN_USE: Mutex<Numbers> = Mutex::new(Numbers {
-    taken: [false; NUMBERS],
+static KNOWN: Mutex<Known> = Mutex::new(Known {
+    communicators: Vec::new(),
+    taken: BTreeSet::new(),
     leaving: Vec::new(),
 });
 
 /// The endpoint of the process on context 0 of its task.
-static PORT: Mutex<std::sync::Weak<Port>> = Mutex::new(std::sync::Weak::new());
+static PORT: Mutex<Weak<Port>> = Mutex::new(Weak::new());
 
 /// Uses `port` for collectives from now on.
 pub fn serve(port: &Arc<Port>) {
     *PORT.lock() = Arc::downgrade(port);
-    let mut numbers = NUMBERS_IN_USE.lock();
-    numbers.taken = [false; NUMBERS];
-    numbers.leaving.clear();
+    let mut known = KNOWN.lock();
+    known.communicators.clear();
+    known.taken.clear();
+    known.leaving.clear();
 }
 
-/// Drops all members after their routes are freed: the endpoint of `context` is closing, and other members may still report
-/// to it that they have released the routes.
+/// Drops all members after their routes are freed, those of communicators that the program has not freed too: the endpoint of `context`
+/// is closing, and other members may still report to it that they have released the routes.
 ///
 /// # Errors
 /// Errors of the driver.
 pub fn close(context: &Context<RemotePlatform>) -> Result<(), Refusal> {
+    let left = std::mem::take(&mut KNOWN.lock().communicators);
+    for communicator in left.iter().filter_map(Weak::upgrade) {
+        communicator.leave();
+    }
     context.advance_until(|| {
-        let numbers = NUMBERS_IN_USE.lock();
-        let mut leaving = numbers.leaving.iter();
+        let known = KNOWN.lock();
+        let mut leaving = known.leaving.iter();
         leaving.all(|one| one.released.load(Ordering::Relaxed))
     })?;
-    let mut numbers = NUMBERS_IN_USE.lock();
-    for leaving in numbers.leaving.drain(..) {
-        leaving.member.leave();
-    }
+    let leaving = std::mem::take(&mut KNOWN.lock().leaving);
+    leaving.into_iter().for_each(Leaving::end);
     Ok(())
 }
 
@@ -109,26 +129,21 @@ unsafe extern "C" fn end(
 ) -> c_int {
     gyre_interpose::boundary::value(|| {
         // SAFETY: what `of` has attached, once.
-        let communicator = unsafe { Box::from_raw(attribute.cast::<Communicator>()) };
-        if let Some(member) = communicator.member {
-            leave(member);
-        }
+        let communicator = unsafe { Arc::from_raw(attribute.cast::<Communicator>()) };
+        communicator.leave();
     });
     0
 }
 
 /// Frees the routes, without a wait.
-fn leave(member: Member<RemotePlatform>) {
+fn leave(member: Arc<Member<RemotePlatform>>) {
     let released = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&released);
     let done: Done<RemotePlatform> = Box::new(move |_, _| flag.store(true, Ordering::Relaxed));
     if member.release_routes(Some(done)).is_err() {
         released.store(true, Ordering::Relaxed);
     }
-    NUMBERS_IN_USE
-        .lock()
-        .leaving
-        .push(Leaving { member, released });
+    KNOWN.lock().leaving.push(Leaving { member, released });
 }
 
 impl Communicator {
@@ -143,11 +158,13 @@ impl Communicator {
             return None;
         }
         if there == 0 {
-            let made = Box::into_raw(Box::new(Self::make(library, comm)?));
+            let made = Arc::new(Self::make(library, comm)?);
+            KNOWN.lock().communicators.push(Arc::downgrade(&made));
+            let made = Arc::into_raw(made).cast_mut();
             // SAFETY: a communicator and a key.
             if unsafe { (library.Comm_set_attr)(comm, key, made.cast()) } != 0 {
                 // SAFETY: made above, and nobody has it.
-                drop(unsafe { Box::from_raw(made) });
+                drop(unsafe { Arc::from_raw(made) });
                 return None;
             }
             attribute = made.cast();
@@ -170,31 +187,118 @@ impl Communicator {
             true => join(library, &port, comm, all),
             false => None,
         };
-        Some(Self { port, member })
+        Some(Self {
+            port: Arc::downgrade(&port),
+            member: Mutex::new(member.map(Arc::new)),
+        })
     }
 
     /// The geometry and its endpoint, if the driver carries out its collectives.
-    pub fn member(&self) -> Option<(&Member<RemotePlatform>, &Arc<Port>)> {
-        self.member.as_ref().map(|member| (member, &self.port))
+    pub fn member(&self) -> Option<(Arc<Member<RemotePlatform>>, Arc<Port>)> {
+        let member = self.member.lock().clone()?;
+        Some((member, self.port.upgrade()?))
+    }
+
+    /// Leaves its geometry, if it has one.
+    fn leave(&self) {
+        let member = self.member.lock().take();
+        if let Some(member) = member {
+            leave(member);
+        }
     }
 }
 
-/// Proposal of each task: its number, and its free geometry numbers.
+/// Part of a task in the choice of a geometry's number: its own number, and what it offers if it is the communicator's first.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Proposal {
     task: u32,
-    free: [u8; NUMBERS / 8],
+    offered: [u16; OFFERED],
 }
 
 /// Makes a geometry of a communicator of all tasks; `None` where no routes of the network are left.
+///
+/// Threads may do so for several communicators at once, in any order on each task. The first task of a communicator offers numbers of its
+/// own share, and none of them twice at a time.
 fn join(
     library: &Library,
     port: &Arc<Port>,
     comm: Handle,
     tasks: usize,
 ) -> Option<Member<RemotePlatform>> {
-    let own = propose(port);
+    free_numbers();
+    let mut rank = 0;
+    // SAFETY: a place for what is asked for.
+    if unsafe { (library.Comm_rank)(comm, &raw mut rank) } != 0 {
+        return None;
+    }
+    let task = port.context.task().0;
+    let offered = match rank {
+        0 => offer(task, tasks),
+        _ => [NONE; OFFERED],
+    };
+    let own = Proposal { task, offered };
+    let listed = gather(library, comm, own, tasks);
+    let number = listed
+        .as_ref()
+        .and_then(|listed| choose(library, comm, &listed.first()?.offered, rank == 0));
+    if rank == 0 {
+        let mut known = KNOWN.lock();
+        let others = offered.iter().filter(|&&other| Some(other) != number);
+        for other in others {
+            known.taken.remove(other);
+        }
+    }
+    let (listed, number) = (listed?, number?);
+    KNOWN.lock().taken.insert(number);
+    let listed: Vec<TaskId> = listed.iter().map(|one| TaskId(one.task)).collect();
+    let joined = begin(port, number, &listed).and_then(|member| {
+        let done = Flag::default();
+        member.take_routes(Some(done.callback()))?;
+        done.wait((library, comm), port)?;
+        Ok(member)
+    });
+    match joined {
+        Ok(member) if member.routes().class || member.routes().barrier => Some(member),
+        Ok(member) => {
+            leave(Arc::new(member));
+            None
+        }
+        Err(_) => None,
+    }
+}
+
+/// Frees the numbers of geometries whose routes are free.
+fn free_numbers() {
+    let gone: Vec<Leaving> = {
+        let mut known = KNOWN.lock();
+        let gone = |one: &mut Leaving| one.released.load(Ordering::Relaxed);
+        let gone: Vec<_> = known.leaving.extract_if(.., gone).collect();
+        for one in &gone {
+            known.taken.remove(&one.member.geometry().number());
+        }
+        gone
+    };
+    gone.into_iter().for_each(Leaving::end);
+}
+
+/// Takes free numbers of the share of `task`.
+fn offer(task: u32, tasks: usize) -> [u16; OFFERED] {
+    let share = usize::from(NONE) / tasks;
+    let first = task as usize * share;
+    let mut known = KNOWN.lock();
+    let mut offered = [NONE; OFFERED];
+    // Tasks are fewer than numbers.
+    let numbers = (first..first + share).map(|number| number as u16);
+    let free = numbers.filter(|number| !known.taken.contains(number));
+    let free: Vec<u16> = free.take(OFFERED).collect();
+    offered[..free.len()].copy_from_slice(&free);
+    known.taken.extend(free);
+    offered
+}
+
+/// The proposals of all tasks, by rank.
+fn gather(library: &Library, comm: Handle, own: Proposal, tasks: usize) -> Option<Vec<Proposal>> {
     let mut all = vec![own; tasks];
     let bytes = size_of::<Proposal>() as c_int;
     // SAFETY: one proposal from here, and room for those of all.
@@ -209,67 +313,41 @@ fn join(
             comm,
         )
     };
-    if gathered != 0 {
-        return None;
-    }
-    let free = |number: &usize| {
-        let bit = 1 << (number % 8);
-        all.iter().all(|one| one.free[number / 8] & bit != 0)
+    (gathered == 0).then_some(all)
+}
+
+/// The first of the offered numbers that is free on all tasks.
+fn choose(library: &Library, comm: Handle, offered: &[u16], own: bool) -> Option<u16> {
+    let free: i32 = {
+        let known = KNOWN.lock();
+        let is_free = |&number: &u16| number != NONE && (own || !known.taken.contains(&number));
+        let free = offered.iter().map(is_free);
+        free.enumerate()
+            .map(|(place, free)| i32::from(free) << place)
+            .sum()
     };
-    let number = (0..NUMBERS).find(free)?;
-    NUMBERS_IN_USE.lock().taken[number] = true;
-    let listed: Vec<TaskId> = all.iter().map(|one| TaskId(one.task)).collect();
-    let joined = begin(port, number, &listed).and_then(|member| {
-        let done = Flag::default();
-        member.take_routes(Some(done.callback()))?;
-        done.wait((library, comm), port)?;
-        Ok(member)
-    });
-    match joined {
-        Ok(member) if member.routes().class || member.routes().barrier => Some(member),
-        Ok(member) => {
-            leave(member);
-            None
-        }
-        Err(_) => None,
-    }
+    let mut all = 0_i32;
+    // SAFETY: a number, and a place for one.
+    let combined = unsafe {
+        (library.Allreduce)(
+            (&raw const free).cast(),
+            (&raw mut all).cast(),
+            1,
+            INT,
+            BITWISE_AND,
+            comm,
+        )
+    };
+    let first = all.trailing_zeros() as usize;
+    offered.get(first).copied().filter(|_| combined == 0)
 }
 
-/// Proposal of this task.
-fn propose(port: &Port) -> Proposal {
-    let mut numbers = NUMBERS_IN_USE.lock();
-    let numbers = &mut *numbers;
-    // A geometry whose routes are free frees its number.
-    let (gone, staying): (Vec<_>, Vec<_>) = std::mem::take(&mut numbers.leaving)
-        .into_iter()
-        .partition(|leaving| leaving.released.load(Ordering::Relaxed));
-    numbers.leaving = staying;
-    for Leaving { member, .. } in gone {
-        numbers.taken[usize::from(member.geometry().number())] = false;
-        member.leave();
-    }
-    let mut free = [0; NUMBERS / 8];
-    for (number, _) in numbers
-        .taken
-        .iter()
-        .enumerate()
-        .filter(|(_, taken)| !**taken)
-    {
-        free[number / 8] |= 1 << (number % 8);
-    }
-    Proposal {
-        task: port.context.task().0,
-        free,
-    }
-}
-
-fn begin(port: &Port, number: usize, tasks: &[TaskId]) -> Result<Member<RemotePlatform>, Refusal> {
+fn begin(port: &Port, number: u16, tasks: &[TaskId]) -> Result<Member<RemotePlatform>, Refusal> {
     let endpoints: Vec<_> = tasks
         .iter()
         .map(|&task| port.context.endpoint(task, 0))
         .collect::<Result<_, _>>()?;
-    // Numbers are few.
-    let geometry = Geometry::endpoint_list("mpi", number as u16, endpoints);
+    let geometry = Geometry::endpoint_list("mpi", number, endpoints);
     let geometry = port.node.on_network(geometry?)?;
     let collectives = port.collectives.get().ok_or(Refusal::INVALID)?;
     Ok(collectives.join(&geometry)?)
@@ -287,23 +365,26 @@ impl Flag {
 
     /// Makes progress, also of MPICH, until the collective has ended, which wakes the thread.
     fn wait(&self, (library, comm): (&Library, Handle), port: &Port) -> Result<(), Refusal> {
-        let mut sleeps = 0;
         loop {
+            let seen = port.context.epoch();
             if let Some(outcome) = self.0.lock().take() {
                 return Ok(outcome?);
             }
-            if !port.advance(1)? {
-                continue;
-            }
-            sleeps += 1;
-            if sleeps % SLEEPS == 0 {
+            let has_waited = match port.advance(1)? {
+                false => false,
+                true => {
+                    let until_ps = port.now_ps() + SLEEP_PS;
+                    let reason = port.context.wait_since(seen, Some(until_ps))?;
+                    reason == WakeReason::Deadline
+                }
+            };
+            if has_waited || port.has_completions() {
+                let _looking = Looking::begin();
                 let mut found = 0;
                 // SAFETY: the program's communicator; the place is written. What is found stays where it is.
                 unsafe {
                     (library.Iprobe)(ANY_SOURCE, ANY_TAG, comm, &raw mut found, NO_STATUS);
                 }
-            } else {
-                port.context.wait(Some(port.now_ps() + SLEEP_PS))?;
             }
         }
     }

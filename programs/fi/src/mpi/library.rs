@@ -22,6 +22,8 @@ macro_rules! functions {
     ($($name:ident: fn($($argument:ty),*);)*) => {
         /// The functions.
         pub struct Library {
+            /// As the system's loader knows it.
+            handle: usize,
             $(pub $name: unsafe extern "C" fn($($argument),*) -> c_int,)*
         }
 
@@ -29,6 +31,7 @@ macro_rules! functions {
             /// Functions of a loaded library. A stub that fails replaces each missing one: Open MPI's library lacks some.
             fn of(library: *mut c_void) -> Self {
                 Self {
+                    handle: library as usize,
                     $($name: {
                         let name = concat!("PMPI_", stringify!($name), "\0");
                         // SAFETY: a library that is loaded, and a name that ends with a zero.
@@ -58,7 +61,17 @@ functions! {
     Allreduce: fn(*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
     Allreduce_c: fn(*const c_void, *mut c_void, Count, Handle, Handle, Handle);
     Allgather: fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
+    Comm_rank: fn(Handle, *mut c_int);
     Comm_size: fn(Handle, *mut c_int);
+    Comm_split: fn(Handle, c_int, c_int, *mut c_void);
+    Comm_split_type: fn(Handle, c_int, c_int, Handle, *mut c_void);
+    Win_allocate_shared: fn(Count, c_int, Handle, Handle, *mut c_void, *mut c_int);
+    Win_allocate_shared_c: fn(Count, Count, Handle, Handle, *mut c_void, *mut c_int);
+    Win_create_c: fn(*mut c_void, Count, Count, Handle, Handle, *mut c_int);
+    Win_free: fn(*mut c_int);
+    Win_get_attr: fn(Handle, c_int, *mut c_void, *mut c_int);
+    Win_shared_query: fn(Handle, c_int, *mut Count, *mut c_int, *mut c_void);
+    Win_shared_query_c: fn(Handle, c_int, *mut Count, *mut Count, *mut c_void);
     Comm_test_inter: fn(Handle, *mut c_int);
     Comm_create_keyval: fn(*mut c_void, DeleteFn, *mut c_int, *mut c_void);
     Comm_set_attr: fn(Handle, c_int, Attribute);
@@ -66,7 +79,18 @@ functions! {
     Type_size_c: fn(Handle, *mut Count);
     Pack_c: fn(*const c_void, Count, Handle, *mut c_void, Count, *mut Count, Handle);
     Unpack_c: fn(*const c_void, Count, *mut Count, *mut c_void, Count, Handle, Handle);
+    Test: fn(*mut c_void, *mut c_int, *mut c_void);
+    Testall: fn(c_int, *mut c_void, *mut c_int, *mut c_void);
+    Testany: fn(c_int, *mut c_void, *mut c_int, *mut c_int, *mut c_void);
+    Testsome: fn(c_int, *mut c_void, *mut c_int, *mut c_int, *mut c_void);
     Iprobe: fn(c_int, c_int, Handle, *mut c_int, *mut c_void);
+    Improbe: fn(c_int, c_int, Handle, *mut c_int, *mut c_void, *mut c_void);
+    Request_get_status: fn(Handle, *mut c_int, *mut c_void);
+    Request_get_status_all: fn(c_int, *mut c_void, *mut c_int, *mut c_void);
+    Request_get_status_any: fn(c_int, *mut c_void, *mut c_int, *mut c_int, *mut c_void);
+    Request_get_status_some: fn(c_int, *mut c_void, *mut c_int, *mut c_int, *mut c_void);
+    Win_test: fn(Handle, *mut c_int);
+    Parrived: fn(Handle, c_int, *mut c_int);
     Get_library_version: fn(*mut c_char, *mut c_int);
 }
 
@@ -88,6 +112,12 @@ impl Library {
             true => None,
             false => Some(Self::of(found)),
         }
+    }
+
+    /// Address of a function of it by name, which ends with a zero.
+    pub fn address(&self, name: &'static str) -> *mut c_void {
+        // SAFETY: a library that is loaded, and a text that ends with a zero.
+        unsafe { libc::dlsym(self.handle as *mut c_void, name.as_ptr().cast()) }
     }
 
     /// Whether it is MPICH, whose handles are known here.

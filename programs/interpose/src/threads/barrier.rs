@@ -9,8 +9,8 @@ use libc::{pthread_barrier_t, pthread_barrierattr_t};
 use parking_lot::Mutex;
 
 use super::is_simulated;
-use super::real::real;
 use crate::boundary;
+use crate::real::real;
 
 /// Count of each barrier, and its waiting threads, by its address.
 static BARRIERS: Mutex<BTreeMap<usize, (c_uint, c_uint)>> = Mutex::new(BTreeMap::new());

@@ -7,10 +7,11 @@ use gyre_remote::waiting::{self, Waiting};
 use libc::{clockid_t, pthread_cond_t, pthread_mutex_t, timespec};
 
 use super::mutex;
-use super::real::real;
 use super::{is_served, is_simulated};
 use crate::boundary;
+use crate::cancellation;
 use crate::clocks::deadline_ps;
+use crate::real::real;
 
 /// Waits in simulated time until the condition is signalled, or until `deadline_ps`.
 fn wait(
@@ -19,12 +20,14 @@ fn wait(
     deadline_ps: Option<u64>,
 ) -> c_int {
     let waiting = Waiting::begin(condition.addr());
-    let unlocked = mutex::unlock(mutex);
+    let unlocked = mutex::release(mutex);
     if unlocked != 0 {
         return unlocked;
     }
     let woken = boundary::value(|| waiting.wait(deadline_ps));
-    match mutex::lock(mutex, None) {
+    let locked = mutex::lock(mutex, None);
+    cancellation::point();
+    match locked {
         0 if !woken => libc::ETIMEDOUT,
         locked => locked,
     }
@@ -35,7 +38,7 @@ fn wait(
 /// # Safety
 /// As the C library says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_cond_wait(
+pub unsafe extern "C-unwind" fn pthread_cond_wait(
     condition: *mut pthread_cond_t,
     mutex: *mut pthread_mutex_t,
 ) -> c_int {
@@ -51,7 +54,7 @@ pub unsafe extern "C" fn pthread_cond_wait(
 /// # Safety
 /// As the C library says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_cond_timedwait(
+pub unsafe extern "C-unwind" fn pthread_cond_timedwait(
     condition: *mut pthread_cond_t,
     mutex: *mut pthread_mutex_t,
     time: *const timespec,
@@ -72,7 +75,7 @@ pub unsafe extern "C" fn pthread_cond_timedwait(
 /// # Safety
 /// As the C library says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_cond_clockwait(
+pub unsafe extern "C-unwind" fn pthread_cond_clockwait(
     condition: *mut pthread_cond_t,
     mutex: *mut pthread_mutex_t,
     clock: clockid_t,

@@ -7,14 +7,16 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use gyre_remote::waiting::{self, Waiting};
-use gyre_remote::{MailboxError, RemotePlatform, StartedThread};
+use gyre_remote::{MailboxError, Native, RemotePlatform, StartedThread};
 use libc::{pthread_attr_t, pthread_t};
 use parking_lot::Mutex;
 
-use super::is_simulated;
-use super::real::real;
+use super::{is_simulated, leaving};
 use crate::boundary;
+use crate::cancellation;
 use crate::job::Job;
+use crate::real::real;
+use crate::system_calls;
 
 /// Routine of a thread. It may end by `pthread_exit`, which unwinds.
 type Routine = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
@@ -27,19 +29,29 @@ static RUNNING: AtomicU32 = AtomicU32::new(0);
 
 /// State of a thread.
 struct State {
+    /// Number of the thread in its task.
+    thread: u32,
     ended: AtomicBool,
     /// It is not joined.
     detached: AtomicBool,
+    /// It is to end at its next cancellation point.
+    cancelled: AtomicBool,
 }
 
 impl State {
+    /// Has the thread end at its next cancellation point; returns its number.
+    fn cancel(&self) -> u32 {
+        self.cancelled.store(true, Ordering::Release);
+        self.thread
+    }
+
     fn key(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 
-    /// Waits in simulated time until the thread has ended.
+    /// Waits in simulated time until the thread has ended, or this one is cancelled.
     fn await_end(&self) {
-        while !self.ended.load(Ordering::Acquire) {
+        while !self.ended.load(Ordering::Acquire) && !cancellation::is_pending() {
             let waiting = Waiting::begin(self.key());
             boundary::value(|| waiting.wait(None));
         }
@@ -48,7 +60,8 @@ impl State {
 
 /// Argument of a thread's first function.
 struct Start {
-    thread: StartedThread,
+    /// Until it begins.
+    thread: Option<StartedThread>,
     state: Arc<State>,
     routine: Routine,
     argument: *mut c_void,
@@ -56,6 +69,7 @@ struct Start {
 
 /// Ends a thread, however it ended; called as destructor of a key. Not called at the end of the process.
 unsafe extern "C" fn end(state: *mut c_void) {
+    system_calls::end_dispatch();
     boundary::value(|| {
         // SAFETY: `enter` has given it to this thread.
         let state = unsafe { Arc::from_raw(state.cast::<State>()) };
@@ -65,6 +79,8 @@ unsafe extern "C" fn end(state: *mut c_void) {
                 .lock()
                 .retain(|_, other| !Arc::ptr_eq(other, &state));
         }
+        leaving::leave();
+        cancellation::give_back();
         waiting::wake(state.key(), usize::MAX);
         RUNNING.fetch_sub(1, Ordering::Relaxed);
         waiting::wake((&raw const RUNNING).addr(), usize::MAX);
@@ -97,31 +113,31 @@ unsafe extern "C-unwind" fn begin(start: *mut c_void) -> *mut c_void {
 /// # Safety
 /// `start` comes from a box, and the caller owns it.
 unsafe fn enter(start: *mut Start) -> (Routine, *mut c_void) {
+    // SAFETY: what the caller promises; nothing else refers to it.
+    if let Some(thread) = unsafe { &mut *start }.thread.take() {
+        boundary::value(|| {
+            if let Err(lost) = thread.begin() {
+                std::panic::resume_unwind(Box::new(lost));
+            }
+        });
+    }
+    // Now it has its turn, and may take locks.
     // SAFETY: what the caller promises.
-    let start = unsafe { Box::from_raw(start) };
-    // A thread must not be cancelled while it waits for the machine.
-    // SAFETY: no place for the former state.
-    unsafe { pthread_setcancelstate(CANCEL_DISABLE, std::ptr::null_mut()) };
     let Start {
-        thread,
+        thread: _,
         state,
         routine,
         argument,
-    } = *start;
-    boundary::value(|| {
-        if let Err(lost) = thread.begin() {
-            std::panic::resume_unwind(Box::new(lost));
-        }
-    });
+    } = *unsafe { Box::from_raw(start) };
+    // SAFETY: the state is this thread's until `end`.
+    unsafe { cancellation::take_over(&state.cancelled) };
     // SAFETY: the key is there, and its destructor takes what it is given.
     unsafe { libc::pthread_setspecific(end_key(), Arc::into_raw(state).cast()) };
+    system_calls::dispatch(false);
     (routine, argument)
 }
 
-const CANCEL_DISABLE: c_int = 1;
-
 unsafe extern "C" {
-    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
     fn pthread_attr_getdetachstate(attributes: *const pthread_attr_t, state: *mut c_int) -> c_int;
 }
 
@@ -153,28 +169,35 @@ pub unsafe extern "C" fn pthread_create(
         }
         Err(lost) => boundary::value(|| std::panic::resume_unwind(Box::new(lost))),
     };
+    let number = thread.number();
     let mut detached = 0;
     if !attributes.is_null() {
         // SAFETY: the program's attributes, and a place.
         unsafe { pthread_attr_getdetachstate(attributes, &raw mut detached) };
     }
     let state = Arc::new(State {
+        thread: number,
+        cancelled: AtomicBool::new(false),
         ended: AtomicBool::new(false),
         detached: AtomicBool::new(detached == libc::PTHREAD_CREATE_DETACHED),
     });
     let start = Box::into_raw(Box::new(Start {
-        thread,
+        thread: Some(thread),
         state: Arc::clone(&state),
         routine,
         argument,
     }));
     RUNNING.fetch_add(1, Ordering::Relaxed);
-    let result = create(begin, start.cast());
+    let result = {
+        // The C library's thread begins where it makes it.
+        let _native = Native::begin();
+        create(begin, start.cast())
+    };
     if result != 0 {
         RUNNING.fetch_sub(1, Ordering::Relaxed);
         // SAFETY: there is no thread that has it.
         let start = unsafe { Box::from_raw(start) };
-        boundary::value(|| start.thread.abandon());
+        boundary::value(|| start.thread.map(StartedThread::abandon));
         return result;
     }
     // SAFETY: the C library has written it. The thread has had no turn yet.
@@ -182,6 +205,7 @@ pub unsafe extern "C" fn pthread_create(
     0
 }
 
+/// A thread that the machine serves and that was not joined.
 fn known(handle: pthread_t) -> Option<Arc<State>> {
     THREADS.lock().get(&handle).cloned()
 }
@@ -191,14 +215,26 @@ fn known(handle: pthread_t) -> Option<Arc<State>> {
 /// # Safety
 /// As the C library says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_join(handle: pthread_t, result: *mut *mut c_void) -> c_int {
+pub unsafe extern "C-unwind" fn pthread_join(handle: pthread_t, result: *mut *mut c_void) -> c_int {
+    let joined = join(handle, result);
+    cancellation::point();
+    joined
+}
+
+/// Joins a thread, unless this one is cancelled meanwhile.
+fn join(handle: pthread_t, result: *mut *mut c_void) -> c_int {
     let state = known(handle);
     // SAFETY: it has no arguments.
     let own = unsafe { libc::pthread_self() } == handle;
     if let Some(state) = state.filter(|_| is_simulated() && !own) {
         state.await_end();
+        if cancellation::is_pending() {
+            return libc::EINTR;
+        }
         THREADS.lock().remove(&handle);
     }
+    // The system tells its end, in the host's time.
+    let _native = Native::begin();
     real!(c"pthread_join", (handle => pthread_t, result => *mut *mut c_void) -> c_int)
 }
 
@@ -214,14 +250,15 @@ pub extern "C" fn pthread_detach(handle: pthread_t) -> c_int {
     real!(c"pthread_detach", (handle => pthread_t) -> c_int)
 }
 
-/// C: `pthread_cancel`. A thread that the machine serves cannot be ended by others: `ENOSYS`.
+/// C: `pthread_cancel`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pthread_cancel(handle: pthread_t) -> c_int {
-    if known(handle).is_some() {
-        boundary::note("pthread_cancel: a thread of the machine ends by itself");
-        return libc::ENOSYS;
-    }
-    real!(c"pthread_cancel", (handle => pthread_t) -> c_int)
+    let Some(state) = known(handle) else {
+        return real!(c"pthread_cancel", (handle => pthread_t) -> c_int);
+    };
+    let thread = state.cancel();
+    boundary::value(|| waiting::interrupt(thread));
+    0
 }
 
 /// C: `pthread_exit`. The first thread of a task waits until all others have ended, then ends the process.
@@ -238,11 +275,5 @@ pub unsafe extern "C-unwind" fn pthread_exit(result: *mut c_void) -> ! {
         }
         std::process::exit(0);
     }
-    static REAL: super::real::Real = super::real::Real::new(c"pthread_exit");
-    // SAFETY: the C library's function of this name has this type.
-    unsafe {
-        let function: unsafe extern "C-unwind" fn(*mut c_void) -> ! =
-            std::mem::transmute(REAL.address());
-        function(result)
-    }
+    cancellation::exit(result)
 }

@@ -6,9 +6,9 @@ use std::ffi::c_int;
 use gyre_remote::waiting;
 use libc::{pthread_mutex_t, pthread_spinlock_t, timespec};
 
-use super::real::real;
 use super::{is_served, is_simulated, wait_until};
-use crate::clocks::deadline_ps;
+use crate::clocks::{self, deadline_ps};
+use crate::real::real;
 
 /// Locks a mutex, waiting in simulated time until `deadline_ps` at most.
 pub fn lock(mutex: *mut pthread_mutex_t, deadline_ps: Option<u64>) -> c_int {
@@ -21,10 +21,14 @@ pub fn lock(mutex: *mut pthread_mutex_t, deadline_ps: Option<u64>) -> c_int {
 }
 
 /// Unlocks a mutex, and wakes its first waiter.
-pub fn unlock(mutex: *mut pthread_mutex_t) -> c_int {
+pub fn release(mutex: *mut pthread_mutex_t) -> c_int {
+    unlock(mutex).0
+}
+
+/// Unlocks a mutex, and wakes its first waiter; returns the number of those, too.
+fn unlock(mutex: *mut pthread_mutex_t) -> (c_int, usize) {
     let result = real!(c"pthread_mutex_unlock", (mutex => *mut pthread_mutex_t) -> c_int);
-    waiting::wake(mutex.addr(), 1);
-    result
+    (result, waiting::wake(mutex.addr(), 1))
 }
 
 /// C: `pthread_mutex_lock`.
@@ -59,13 +63,17 @@ pub unsafe extern "C" fn pthread_mutex_timedlock(
     }
 }
 
-/// C: `pthread_mutex_unlock`.
+/// C: `pthread_mutex_unlock`. A waiter runs before this thread goes on, and so gets the lock before this one wants it again.
 ///
 /// # Safety
 /// As the C library says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_mutex_unlock(mutex: *mut pthread_mutex_t) -> c_int {
-    unlock(mutex)
+    let (result, woken) = unlock(mutex);
+    if woken > 0 {
+        clocks::pause();
+    }
+    result
 }
 
 /// C: `pthread_spin_lock`.

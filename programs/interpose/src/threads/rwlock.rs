@@ -6,9 +6,9 @@ use std::ffi::c_int;
 use gyre_remote::waiting;
 use libc::{pthread_rwlock_t, timespec};
 
-use super::real::real;
 use super::{is_served, is_simulated, wait_until};
 use crate::clocks::deadline_ps;
+use crate::real::real;
 
 /// Locks by an attempt that answers `EBUSY` where others hold the lock.
 fn lock(

@@ -6,18 +6,25 @@ use std::ffi::c_int;
 use gyre_remote::waiting;
 use libc::{clockid_t, sem_t, timespec};
 
-use super::real::real;
 use super::{is_served, is_simulated, wait_until};
+use crate::cancellation;
 use crate::clocks::{deadline_ps, fail};
+use crate::real::real;
 
 /// Takes one of a semaphore, waiting in simulated time until `deadline_ps` at most.
 fn wait(semaphore: *mut sem_t, deadline_ps: Option<u64>) -> c_int {
     let attempt = || {
+        if cancellation::is_pending() {
+            return Some(fail(libc::EINTR));
+        }
         // SAFETY: the program's semaphore, and this thread's `errno`.
         let (result, error) = unsafe { (libc::sem_trywait(semaphore), *libc::__errno_location()) };
         (result == 0 || error != libc::EAGAIN).then_some(result)
     };
-    wait_until(semaphore.addr(), deadline_ps, attempt).unwrap_or_else(|| fail(libc::ETIMEDOUT))
+    let taken = wait_until(semaphore.addr(), deadline_ps, attempt);
+    let result = taken.unwrap_or_else(|| fail(libc::ETIMEDOUT));
+    cancellation::point();
+    result
 }
 
 /// C: `sem_wait`.
@@ -25,7 +32,7 @@ fn wait(semaphore: *mut sem_t, deadline_ps: Option<u64>) -> c_int {
 /// # Safety
 /// As the C library says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sem_wait(semaphore: *mut sem_t) -> c_int {
+pub unsafe extern "C-unwind" fn sem_wait(semaphore: *mut sem_t) -> c_int {
     match is_simulated() {
         true => wait(semaphore, None),
         false => real!(c"sem_wait", (semaphore => *mut sem_t) -> c_int),
@@ -37,7 +44,10 @@ pub unsafe extern "C" fn sem_wait(semaphore: *mut sem_t) -> c_int {
 /// # Safety
 /// As the C library says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sem_timedwait(semaphore: *mut sem_t, time: *const timespec) -> c_int {
+pub unsafe extern "C-unwind" fn sem_timedwait(
+    semaphore: *mut sem_t,
+    time: *const timespec,
+) -> c_int {
     if !is_served() {
         return real!(c"sem_timedwait", (semaphore => *mut sem_t, time => *const timespec) -> c_int);
     }
@@ -53,7 +63,7 @@ pub unsafe extern "C" fn sem_timedwait(semaphore: *mut sem_t, time: *const times
 /// # Safety
 /// As the C library says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn sem_clockwait(
+pub unsafe extern "C-unwind" fn sem_clockwait(
     semaphore: *mut sem_t,
     clock: clockid_t,
     time: *const timespec,

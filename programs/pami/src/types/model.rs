@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Model of types, byte by byte, for tests of layouts.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -84,7 +85,10 @@ impl Model {
 /// All pieces of a transfer.
 pub fn pieces(layout: &Layout, offset: usize, length: usize) -> Vec<Piece> {
     let mut pieces = Vec::new();
-    layout.pieces(offset, length, &mut |piece| pieces.push(piece));
+    layout.pieces(offset, length, &mut |piece| {
+        pieces.push(piece);
+        ControlFlow::Continue(())
+    });
     pieces
 }
 

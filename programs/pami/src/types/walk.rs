@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Pieces of the data of a transfer.
 
+use std::ops::ControlFlow;
+
 use super::{Body, Layout, Piece};
 
 impl Layout {
-    /// Calls `each` for the pieces of bytes `offset..offset + length` of the data, in order. Adjacent pieces are merged.
-    pub fn pieces(&self, offset: usize, length: usize, each: &mut dyn FnMut(Piece)) {
+    /// Calls `each` for the pieces of bytes `offset..offset + length` of the data, in order, until it breaks. Adjacent pieces
+    /// are merged.
+    pub fn pieces(
+        &self,
+        offset: usize,
+        length: usize,
+        each: &mut dyn FnMut(Piece) -> ControlFlow<()>,
+    ) {
         if length == 0 || self.size == 0 {
             return;
         }
@@ -17,6 +25,7 @@ impl Layout {
                 from: 0,
                 bytes: 0,
             },
+            stopped: false,
             each,
         };
         if self.is_contiguous() {
@@ -28,7 +37,10 @@ impl Layout {
             walk.layout(self, base);
             base = base.wrapping_add(self.extent);
         }
-        (walk.each)(walk.piece);
+        if !walk.stopped {
+            // It is the last.
+            let _ = (walk.each)(walk.piece);
+        }
     }
 }
 
@@ -40,7 +52,9 @@ struct Walk<'a> {
     left: usize,
     /// The last piece, which may be extended.
     piece: Piece,
-    each: &'a mut dyn FnMut(Piece),
+    /// Whether `each` has broken; nothing is left then.
+    stopped: bool,
+    each: &'a mut dyn FnMut(Piece) -> ControlFlow<()>,
 }
 
 impl Walk<'_> {
@@ -77,7 +91,10 @@ impl Walk<'_> {
         self.left -= bytes;
         let piece = &mut self.piece;
         if piece.bytes > 0 && piece.at.wrapping_add(piece.bytes) != at {
-            (self.each)(*piece);
+            if (self.each)(*piece).is_break() {
+                (self.stopped, self.left) = (true, 0);
+                return;
+            }
             piece.from += piece.bytes;
             piece.bytes = 0;
         }

@@ -26,6 +26,10 @@ int main(void) {
   pami_dispatch_callback_function by;
   pami_dispatch_hint_t hints;
   pami_send_t send;
+  pami_send_typed_t typed;
+  pami_geometry_t geometry;
+  pami_geometry_range_t range;
+  pami_type_t type;
   pami_endpoint_t found;
   pami_task_t task;
   size_t offset, most;
@@ -109,6 +113,50 @@ int main(void) {
   send.send.data.iov_base = NULL;
   RETURNS(PAMI_INVAL, PAMI_Send(context, &send));
   RETURNS(PAMI_INVAL, PAMI_Send(context, NULL));
+
+  /* Lengths and counts that no memory has. */
+  send.send.dispatch = 1;
+  send.send.header.iov_base = data;
+  send.send.header.iov_len = SIZE_MAX;
+  send.send.data.iov_base = data;
+  send.send.data.iov_len = 2;
+  RETURNS(PAMI_INVAL, PAMI_Send_immediate(context, &send.send));
+  says("at once, expected at most");
+  RETURNS(PAMI_INVAL, PAMI_Send(context, &send));
+  send.send.header.iov_len = 0;
+  send.send.data.iov_len = SIZE_MAX;
+  RETURNS(PAMI_INVAL, PAMI_Send(context, &send));
+  RETURNS(PAMI_INVAL, PAMI_Send_immediate(context, &send.send));
+  memset(&typed, 0, sizeof typed);
+  typed.send = send.send;
+  typed.typed.type = PAMI_TYPE_BYTE;
+  RETURNS(PAMI_INVAL, PAMI_Send_typed(context, &typed));
+  task = 0;
+  found = endpoint(client, 0, 0);
+  CHECK(found == 0 && endpoint(client, 1, 0) == 1);
+  range.lo = range.hi = 0;
+  RETURNS(PAMI_INVAL, PAMI_Geometry_create_tasklist(client, 0, NULL, 0, &geometry, NULL, 1, &task, SIZE_MAX, context,
+                                                    NULL, NULL));
+  says("has some twice");
+  RETURNS(PAMI_INVAL, PAMI_Geometry_create_taskrange(client, 0, NULL, 0, &geometry, NULL, 1, &range, SIZE_MAX / 8,
+                                                     context, NULL, NULL));
+  RETURNS(PAMI_INVAL, PAMI_Geometry_create_endpointlist(client, NULL, 0, &geometry, 1, &found, SIZE_MAX / 4, context,
+                                                        NULL, NULL));
+  RETURNS(PAMI_INVAL, PAMI_Geometry_create_tasklist(client, 0, &attribute, SIZE_MAX / 16, &geometry, NULL, 1, &task, 1,
+                                                    context, NULL, NULL));
+  RETURNS(PAMI_INVAL, PAMI_Client_query(client, &attribute, SIZE_MAX));
+  RETURNS(PAMI_INVAL, PAMI_Type_deserialize(&type, data, SIZE_MAX));
+  RETURNS(PAMI_INVAL, PAMI_Type_transform_data(data, PAMI_TYPE_BYTE, 0, data + 512, PAMI_TYPE_BYTE, 0, SIZE_MAX, NULL,
+                                               NULL));
+
+  /* Fence regions. */
+  RETURNS(PAMI_INVAL, PAMI_Fence_end(context));
+  SUCCEEDS(PAMI_Fence_begin(context));
+  RETURNS(PAMI_INVAL, PAMI_Fence_begin(context));
+  says("open already");
+  SUCCEEDS(PAMI_Fence_end(context));
+  RETURNS(PAMI_INVAL, PAMI_Fence_end(context));
+  says("no fence region is open");
 
   /* Missing functions. */
   RETURNS(PAMI_UNIMPL, PAMI_Extension_open(client, "EXT_none", NULL));

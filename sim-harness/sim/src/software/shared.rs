@@ -8,6 +8,7 @@ use super::actor::{Actor, ActorState};
 use super::event::{Event, EventHeap};
 use super::register_bus::RegBus;
 use super::wait::{ActorId, Signal, Wait, WakeReason};
+use crate::config::MOST_PS;
 use crate::error::ActorError;
 use crate::hash::Digest;
 use crate::memory::Memory;
@@ -194,7 +195,7 @@ impl Shared {
         ended
     }
 
-    /// Plans that an actor runs again.
+    /// Plans that an actor runs again. The machine does not run longer than to the last time that it can count.
     pub(crate) fn resume_at(
         &self,
         node: usize,
@@ -204,7 +205,7 @@ impl Shared {
         signal: Signal,
     ) {
         self.nodes[node].borrow_mut().events.push(
-            ps,
+            ps.min(MOST_PS),
             Event::Resume {
                 actor,
                 ticket,

@@ -226,7 +226,7 @@ fn failing(config: &MachineConfig, trace: Option<TraceConfig>) -> SimError {
 fn x2_waveform_of_a_run_that_fails_ends_with_the_failing_cycle() {
     let dir = tempfile::tempdir().expect("temporary directory");
     let plain = failing(&config(&[2]), None).to_string();
-    assert_eq!(plain, "node 1, failing, at 1000001 ps: planned");
+    assert_eq!(plain, "node 1, failing, at 1.000001 us: planned");
     for name in ["w.vcd", "w.fst"] {
         let path = dir.path().join(name);
         let error = failing(&traced(&[2]), trace(&path, 480..u64::MAX, &["node1"]));

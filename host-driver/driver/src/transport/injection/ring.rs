@@ -12,7 +12,7 @@ use super::{Completed, Direct, Finish, Order, Outgoing, Payload};
 use crate::buffer::BufferRange;
 use crate::cost::Op;
 use crate::error::{Error, Fault};
-use crate::platform::{DmaBuffer, Platform, PlatformLock, RangeError};
+use crate::platform::{DmaBuffer, Platform, PlatformLock};
 use crate::resources::RING_ALIGN;
 use crate::sync::{Mutex, lock, try_lock};
 use crate::transport::registers::{self, Bus};
@@ -305,13 +305,11 @@ impl<P: Platform> Ring<P> {
         match payload {
             Payload::Data(data) | Payload::Kept(data) => self.in_place(data).map(Some),
             Payload::Staged(bytes) => {
-                let staged = self.stage(platform, bytes.len(), |staging, at| {
-                    if bytes.is_empty() {
-                        return Ok(());
-                    }
-                    staging.write(at, bytes)
-                });
-                staged.map(|(area, at, length)| Some(area.source(at, length)))
+                let (staging, at) = self.stage(platform, bytes.len())?;
+                if !bytes.is_empty() {
+                    staging.write(at, bytes)?;
+                }
+                Ok(Some(self.area.source(at as u64, bytes.len() as u32)))
             }
             Payload::Inside => Ok(None),
         }
@@ -409,22 +407,24 @@ impl<P: Platform> Ring<P> {
             return Ok(false);
         }
         let source = match payload {
-            Direct::Copied(pieces) => self.stage(platform, payload.len(), |staging, mut at| {
+            Direct::Copied(pieces) => {
+                let (staging, mut at) = self.stage(platform, payload.len())?;
+                let begin = at;
                 for piece in pieces {
                     if !piece.is_empty() {
                         staging.write(at, piece)?;
                         at += piece.len();
                     }
                 }
-                Ok(())
-            })?,
+                (self.area, begin as u64, (at - begin) as u32)
+            }
             Direct::Gathered(first, data) => {
-                self.stage(platform, payload.len(), |staging, at| {
-                    if !first.is_empty() {
-                        staging.write(at, first)?;
-                    }
-                    data.copy_to(staging, at + first.len())
-                })?
+                let (staging, at) = self.stage(platform, payload.len())?;
+                if !first.is_empty() {
+                    staging.write(at, first)?;
+                }
+                data.copy_to(staging, at + first.len())?;
+                (self.area, at as u64, payload.len() as u32)
             }
             Direct::InPlace(data, _) => {
                 let Source {
@@ -467,22 +467,15 @@ impl<P: Platform> Ring<P> {
         }
     }
 
-    /// Stages the payload of the next descriptor, of `length` bytes, which `copy` copies; returns its place.
+    /// The staging area, and the place in it of the payload of the next descriptor, of `length` bytes: at most those of a
+    /// packet. Charges their copy, which is the caller's.
     #[inline(always)]
-    fn stage(
-        &self,
-        platform: &P,
-        length: usize,
-        copy: impl FnOnce(&P::Buffer, usize) -> Result<(), RangeError>,
-    ) -> Result<(Area, u64, u32), Fault> {
+    fn stage(&self, platform: &P, length: usize) -> Result<(&P::Buffer, usize), Fault> {
         let Some(staging) = &self.staging else {
             return Err(Error::Destroyed.into());
         };
-        let at = self.place() * STAGING_BYTES;
         platform.charge_copy(Op::Stage, length);
-        copy(staging, at)?;
-        // At most the payload of a packet.
-        Ok((self.area, at as u64, length as u32))
+        Ok((staging, self.place() * STAGING_BYTES))
     }
 
     /// Writes a descriptor behind the others.

@@ -54,8 +54,8 @@ impl Real {
 /// Calls a function of the C library by name with arguments of these types.
 macro_rules! real {
     ($name:literal $(of $version:literal)?, ($($argument:expr => $kind:ty),*) -> $result:ty) => {{
-        static REAL: $crate::threads::real::Real =
-            $crate::threads::real::real!(@new $name $(, $version)?);
+        static REAL: $crate::real::Real =
+            $crate::real::real!(@new $name $(, $version)?);
         // SAFETY: the C library's function of this name has this type, and gets the program's arguments.
         unsafe {
             let function: unsafe extern "C" fn($($kind),*) -> $result =
@@ -63,9 +63,9 @@ macro_rules! real {
             function($($argument),*)
         }
     }};
-    (@new $name:literal) => { $crate::threads::real::Real::new($name) };
+    (@new $name:literal) => { $crate::real::Real::new($name) };
     (@new $name:literal, $version:literal) => {
-        $crate::threads::real::Real::of_version($name, $version)
+        $crate::real::Real::of_version($name, $version)
     };
 }
-pub(super) use real;
+pub(crate) use real;
