@@ -4,13 +4,7 @@
 The key is the unit, a colon and the array. An array that is not here fails `make area`, and so does an entry that is block RAM by now.
 """
 
-HEAD = "the route of the next packet is read in the cycle in which the one before it leaves"
-QUEUE = "the next flit of a queue is read in the cycle in which it moves"
-
 KNOWN = {
-    "router_input:u_buffer.data_mem": QUEUE,
-    "router_input:u_buffer.ctl_mem": QUEUE,
-    "router_input:u_buffer.route_mem": HEAD,
     "desc_fetch:raw_mem": "the read is registered, but 32 words of 512 bits would fill 15 block RAMs to a twentieth",
     "packetizer:header_q": "the header of a FIFO is read in the cycle in which the FIFO is chosen",
     "tx_path:u_realign.mem": "a beat is read and shifted in the same cycle",

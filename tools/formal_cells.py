@@ -49,9 +49,21 @@ CELLS = [
         bound=12,
         cover=16,
         faults=(
-            Fault("common/gyre_queues.sv", "(pair_q[push_queue_i] && !same);", "pair_q[push_queue_i];"),
+            Fault("common/gyre_queues.sv", "(pair_q[push_queue_i] && !same));", "pair_q[push_queue_i]);"),
             Fault("common/gyre_queues.sv", "if (fetch_q && fetch_place_q == second) second_aux", "if (fetch_q) second_aux"),
-            Fault("common/gyre_queues.sv", "fetch = pop_i && deep_q[queue_i];", "fetch = pop_i;"),
+            Fault("common/gyre_queues.sv", "fetch   = pop_i && deep_q[queue_i];", "fetch   = pop_i;"),
+        ),
+    ),
+    Cell(
+        "gyre_queues",
+        parameters=("Shared=1", "Depth=6"),
+        bound=12,
+        cover=16,
+        unbounded=False,
+        faults=(
+            Fault("common/queue_lists.sv", "(link_q && link_queue_q == queue_i) ? link", "link_q ? link"),
+            Fault("common/queue_lists.sv", "if (!join_i || (fetch_i && last_o && queue_i == push_queue_i)) head_q", "if (!join_i) head_q"),
+            Fault("common/queue_lists.sv", "next_q  <= free_mem[AddrW'(freed_q - 1'b1)];", "next_q  <= free_mem[AddrW'(freed_q)];"),
         ),
     ),
     Cell(
@@ -215,9 +227,9 @@ CELLS = [
         cover=12,
         unbounded=False,
         faults=(
-            Fault("router/router_buffer.sv", "next_mem[head] <= free_q;", "next_mem[head] <= slot;"),
-            Fault("router/router_buffer.sv", "if (ctl_o.tail && !single) begin", "if (ctl_o.tail && single) begin"),
-            Fault("router/router_buffer.sv", "|| (pop_i && single && read_vc_i == push_vc_i)", "|| (pop_i && single)"),
+            Fault("router/router_buffer.sv", "{second_birth, second.route};", "{second_birth, read.route};"),
+            Fault("common/queue_lists.sv", "if (store_i && fetch_i) next_q <= raddr_o;", "if (store_i && fetch_i) next_q <= link;"),
+            Fault("common/gyre_queues.sv", "|| (same && !pair_q[push_queue_i]));", "|| same);"),
         ),
     ),
     Cell(
@@ -226,7 +238,7 @@ CELLS = [
         cover=14,
         faults=(
             Fault("router/inject_buffer.sv", "{Word3 ? second_birth : '0, second.route};", "{Word3 ? second_birth : '0, read.route};"),
-            Fault("common/gyre_queues.sv", "|| (same && !pair_q[push_queue_i]);", "|| same;"),
+            Fault("common/gyre_queues.sv", "|| (same && !pair_q[push_queue_i]));", "|| same);"),
         ),
     ),
     Cell(

@@ -3,10 +3,12 @@
 // The two oldest words of each queue are in front of the RAM, in memories of a few words that are read at once. A word
 // that finds at most one ahead of it goes there directly. At a pop the RAM is read; its word comes to the front in the next
 // cycle, as the second of its queue. A word is data, a side part, and a stamp, which lies in front of the side part; at the
-// stamp registers alone look, as they must at the machine's time.
+// stamp registers alone look, as they must at the machine's time. A queue has its own part of the RAM (queue_rings), or all share
+// it (queue_lists).
 module gyre_queues #(
     parameter int unsigned NumQueues = 4,
-    parameter int unsigned Depth = 64,       // words a queue
+    parameter int unsigned Depth = 64,       // words a queue; of all queues, if they share
+    parameter bit          Shared = 1'b0,
     parameter int unsigned Width = 32,
     parameter int unsigned SideW = 1,
     parameter int unsigned StampW = 1,
@@ -32,9 +34,8 @@ module gyre_queues #(
     output logic [NumQueues-1:0] full_o,
     output logic                 busy_o      // a word is on its way from the RAM to the front
 );
-  localparam int unsigned Entries = NumQueues * Depth;
+  localparam int unsigned Entries = Shared ? Depth : NumQueues * Depth;
   localparam int unsigned AddrW = $clog2(Entries);
-  localparam int unsigned LevelW = $clog2(Depth + 1);
   localparam int unsigned FrontW = $clog2(2 * NumQueues);
   localparam int unsigned AuxW = StampW + SideW;
 
@@ -49,45 +50,39 @@ module gyre_queues #(
   logic [AuxW-1:0]        fetched_aux   [2*NumQueues];
   logic [2*NumQueues-1:0] direct_q;                  // place: it holds a word pushed directly
 
-  logic [AddrW-1:0]       head_q  [NumQueues];       // oldest word in the RAM
-  logic [AddrW-1:0]       tail_q  [NumQueues];
-  logic [LevelW-1:0]      level_q [NumQueues];
   logic [NumQueues-1:0]   nonempty_q, pair_q, deep_q; // words: at least one, two, three
-  logic [NumQueues-1:0]   full_q, turn_q;             // turn: place of the oldest word
+  logic [NumQueues-1:0]   turn_q;                     // place of the oldest word
   logic                   fetch_q;
 
   assign nonempty_o = nonempty_q;
-  assign full_o     = full_q;
   assign busy_o     = fetch_q;
-
-  // Bounds of a queue in the RAM.
-  logic [AddrW-1:0] low  [NumQueues];
-  logic [AddrW-1:0] high [NumQueues];
-  for (genvar q = 0; q < int'(NumQueues); q++) begin : gen_bounds
-    assign low[q]  = AddrW'(q * Depth);
-    assign high[q] = AddrW'(q * Depth + Depth - 1);
-  end
 
   function automatic logic [FrontW-1:0] place(logic [QueueW-1:0] queue, logic turn);
     return FrontW'({queue, turn});
   endfunction
 
-  // ---- push ---------------------------------------------------------------------------------
-  logic same, store;                                 // a word of its queue leaves; it goes to the RAM
+  // ---- push and pop -------------------------------------------------------------------------
+  logic same, store, fetch;                           // both of one queue; a word goes to the RAM; one leaves it
+  logic last, more, joins;                            // the one that leaves is its queue's last there, or not; `store` behind others
 
   always_comb begin
     same    = 1'b0;
     store   = 1'b0;
+    fetch   = 1'b0;
+    more    = 1'b0;
+    joins   = 1'b0;
     first_o = 1'b0;
-    if (push_i) begin
-      same    = pop_i && queue_i == push_queue_i;
-      store   = deep_q[push_queue_i] || (pair_q[push_queue_i] && !same);
-      first_o = !nonempty_q[push_queue_i] || (same && !pair_q[push_queue_i]);
+    if (push_i || pop_i) begin
+      same    = push_i && pop_i && queue_i == push_queue_i;
+      store   = push_i && (deep_q[push_queue_i] || (pair_q[push_queue_i] && !same));
+      joins   = store && deep_q[push_queue_i];
+      fetch   = pop_i && deep_q[queue_i];
+      more    = fetch && !last;
+      first_o = push_i && (!nonempty_q[push_queue_i] || (same && !pair_q[push_queue_i]));
     end
   end
 
   // ---- read ---------------------------------------------------------------------------------
-  logic              fetch;
   logic [FrontW-1:0] front, second, fetch_place_q;
   logic [Width-1:0]  ram_data;
   logic [AuxW-1:0]   ram_aux, aux, second_aux;
@@ -95,7 +90,6 @@ module gyre_queues #(
   always_comb begin
     front      = '0;
     second     = '0;
-    fetch      = 1'b0;
     data_o     = '0;
     aux        = '0;
     second_aux = '0;
@@ -111,12 +105,60 @@ module gyre_queues #(
       end
       if (fetch_q && fetch_place_q == second) second_aux = ram_aux;
       else second_aux = direct_q[second] ? direct_aux[second] : fetched_aux[second];
-      fetch = pop_i && deep_q[queue_i];
     end
   end
 
   assign {stamp_o, side_o}               = aux;
   assign {second_stamp_o, second_side_o} = second_aux;
+
+  // ---- RAM ----------------------------------------------------------------------------------
+  logic [AddrW-1:0] waddr, raddr;
+
+  if (Shared) begin : gen_lists
+    logic full;
+    queue_lists #(
+        .NumQueues(NumQueues),
+        .Depth    (Depth)
+    ) u_places (
+        .clk_i,
+        .rst_ni,
+        .push_i,
+        .push_queue_i,
+        .store_i(store),
+        .join_i (joins),
+        .read_i,
+        .queue_i,
+        .pop_i,
+        .fetch_i(fetch),
+        .more_i (more),
+        .waddr_o(waddr),
+        .raddr_o(raddr),
+        .last_o (last),
+        .full_o (full)
+    );
+    assign full_o = {NumQueues{full}};
+  end else begin : gen_rings
+    logic unused_joins;
+    assign unused_joins = joins;
+    queue_rings #(
+        .NumQueues(NumQueues),
+        .Depth    (Depth)
+    ) u_places (
+        .clk_i,
+        .rst_ni,
+        .push_i,
+        .push_queue_i,
+        .store_i(store),
+        .pop_i,
+        .queue_i,
+        .same_i (same),
+        .fetch_i(fetch),
+        .waddr_o(waddr),
+        .raddr_o(raddr),
+        .last_o (last),
+        .full_o
+    );
+  end
 
   gyre_ram #(
       .Width(Width),
@@ -125,10 +167,10 @@ module gyre_queues #(
       .clk_i,
       .rst_ni,
       .write_i(store),
-      .waddr_i(tail_q[push_queue_i]),
+      .waddr_i(waddr),
       .wdata_i(data_i),
       .read_i (fetch),
-      .raddr_i(head_q[queue_i]),
+      .raddr_i(raddr),
       .rdata_o(ram_data)
   );
 
@@ -139,16 +181,16 @@ module gyre_queues #(
       .clk_i,
       .rst_ni,
       .write_i(store),
-      .waddr_i(tail_q[push_queue_i]),
+      .waddr_i(waddr),
       .wdata_i({stamp_i, side_i}),
       .read_i (fetch),
-      .raddr_i(head_q[queue_i]),
+      .raddr_i(raddr),
       .rdata_o(ram_aux)
   );
 
   always_ff @(posedge clk_i) begin
     if (push_i && !store) begin
-      automatic logic [FrontW-1:0] free = place(push_queue_i, turn_q[push_queue_i] ^ level_q[push_queue_i][0]);
+      automatic logic [FrontW-1:0] free = place(push_queue_i, turn_q[push_queue_i] ^ (nonempty_q[push_queue_i] && !pair_q[push_queue_i]));
       direct_data[free] <= data_i;
       direct_aux[free]  <= {stamp_i, side_i};
       direct_q[free]    <= 1'b1;
@@ -161,41 +203,27 @@ module gyre_queues #(
     end
   end
 
-  // ---- pointers -----------------------------------------------------------------------------
+  // ---- levels -------------------------------------------------------------------------------
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       fetch_q    <= 1'b0;
       nonempty_q <= '0;
-      full_q     <= '0;
       pair_q     <= '0;
       deep_q     <= '0;
       turn_q     <= '0;
-      for (int unsigned q = 0; q < NumQueues; q++) begin
-        head_q[q]  <= low[q];
-        tail_q[q]  <= low[q];
-        level_q[q] <= '0;
-      end
     end else begin
       if (fetch || fetch_q) fetch_q <= fetch;
-      if (store) begin
-        tail_q[push_queue_i] <= (tail_q[push_queue_i] == high[push_queue_i]) ? low[push_queue_i] : tail_q[push_queue_i] + 1'b1;
-      end
       if (push_i && !same) begin
-        level_q[push_queue_i]    <= level_q[push_queue_i] + 1'b1;
         nonempty_q[push_queue_i] <= 1'b1;
         pair_q[push_queue_i]     <= nonempty_q[push_queue_i];
         deep_q[push_queue_i]     <= store;
-        full_q[push_queue_i]     <= level_q[push_queue_i] == LevelW'(Depth - 1);
       end
       if (pop_i) begin
         turn_q[queue_i] <= !turn_q[queue_i];
-        if (fetch) head_q[queue_i] <= (head_q[queue_i] == high[queue_i]) ? low[queue_i] : head_q[queue_i] + 1'b1;
         if (!same) begin
-          level_q[queue_i]    <= level_q[queue_i] - 1'b1;
           nonempty_q[queue_i] <= pair_q[queue_i];
           pair_q[queue_i]     <= deep_q[queue_i];
-          deep_q[queue_i]     <= level_q[queue_i] > LevelW'(3);
-          full_q[queue_i]     <= 1'b0;
+          deep_q[queue_i]     <= more;
         end
       end
     end
@@ -204,7 +232,7 @@ module gyre_queues #(
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin
     if (rst_ni && push_i) begin
-      NoOverflow : assert (!full_q[push_queue_i])
+      NoOverflow : assert (!full_o[push_queue_i] || (Shared && pop_i))
       else $fatal(1, "%m: push into a full queue");
     end
     if (rst_ni && pop_i) begin

@@ -83,7 +83,7 @@ module inject_buffer_formal
                       (queue == which_q && data == 64'(data_q) && ctl.head == head_q && ctl.tail == tail_q));
     Route : assert (!(here_q && head_q && ahead_q == '0) ||
                     (route[which_q] == route_inject(cfg, 4'd0, 64'(data_q)) && !body[which_q]));
-    CoverWrap : cover (full == '1 && here_q && which_q == 1'b1 && ahead_q == '0 && dut.u_queues.head_q[1] == 3'd5);
+    CoverWrap : cover (full == '1 && here_q && which_q == 1'b1 && ahead_q == '0 && dut.u_queues.gen_rings.u_places.head_q[1] == 3'd5);
     CoverComesToFront : cover (here_q && head_q && ahead_q == '0 && pop && push_i && push_queue_i == which_q);
   end
 endmodule

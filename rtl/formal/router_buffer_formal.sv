@@ -5,7 +5,7 @@
 module router_buffer_formal
   import gyre_pkg::*;
 #(
-    parameter int unsigned Flits = 3,
+    parameter int unsigned Flits = 6,
     parameter logic [VcW-1:0] First = 4'd1,     // deterministic channel
     parameter logic [VcW-1:0] Second = 4'd10,   // dynamic one
     localparam int unsigned FlitBytes = 8,
@@ -104,6 +104,6 @@ module router_buffer_formal
                                                              !body[which_q ? Second : First]));
     Birth : assert (!(here_q && head_q && ahead_q == '0) || birth[which_q ? Second : First] == route[which_q ? Second : First].birth);
     CoverFullOfBoth : cover (full && level_q[0] == LevelW'(2) && mine && ahead_q == '0 && pop && push_i);
-    CoverReused : cover (mine && which_q && dut.freed_q == 2'd2 && head_q && expected.port == LocalPort);
+    CoverReused : cover (mine && which_q && 32'(dut.u_queues.gen_lists.u_places.freed_q) == 2 && head_q && expected.port == LocalPort);
   end
 endmodule

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH SHL-2.1
-// Flit buffer of a link input: the queues of all virtual channels in one memory, as linked lists (a dynamically
-// allocated multi-queue). One flit in and one out a cycle; a flit that comes while another leaves takes its slot,
-// else one from the list of free slots. The route of a packet is computed when its head is written; that of the
-// packet at the front of each queue is in registers, so that arbitration does not wait for the memory.
+// Flit buffer of a link input: the queues of all virtual channels in one block RAM, as linked lists (a dynamically
+// allocated multi-queue). One flit in and one out a cycle; a flit can leave in the cycle after it came. The route of a packet
+// is computed when its head is written; that of the packet at the front of each queue is in registers, so that
+// arbitration does not wait for a memory.
 //
-// The sender decides how much room each channel may use (router_output); here a flit must only find a slot.
+// The sender decides how much room each channel may use (router_output); here a flit must only find a place.
 module router_buffer
   import gyre_pkg::*;
 #(
@@ -33,31 +33,24 @@ module router_buffer
     output route_t           route_o [NumVc],
     output logic [BirthW-1:0] birth_o [NumVc] // that of the route, by itself
 );
-  localparam int unsigned SlotW = $clog2(Flits);
-  localparam int unsigned CountW = $clog2(Flits + 1);
   localparam bit          Word2 = FlitBytes > 8;   // the head flit carries w2 and w3: hint, order and birth
   localparam logic [3:0]  Ports = 4'(2 * NDim);
 
-  logic [FlitW-1:0] data_mem [Flits];
-  flit_ctl_t        ctl_mem  [Flits];
-  route_t           route_mem[Flits];
-  logic [SlotW-1:0] next_mem [Flits];       // slot of the flit behind, or the next free slot
+  localparam int unsigned RouteW = $bits(route_t) - BirthW;
 
-  logic [SlotW-1:0]  head_q [NumVc], tail_q [NumVc];
+  typedef struct packed {
+    logic [RouteW-1:0] route;               // of a head, all but the birth
+    flit_ctl_t         ctl;
+  } side_t;
+
   route_t            route_q[NumVc];
   logic [BirthW-1:0] birth_q[NumVc];
-  logic [NumVc-1:0]  nonempty_q, body_q;
-  logic [SlotW-1:0]  free_q;                // list of free slots
-  logic [CountW-1:0] freed_q, used_q;       // slots on it; slots that were ever used
+  logic [NumVc-1:0]  body_q, full;
 
-  logic [SlotW-1:0]  slot, head, after;
-  logic              single;                // the flit read is the only one of its channel
-
-  assign nonempty_o = nonempty_q;
-  assign body_o     = body_q;
-  assign route_o    = route_q;
-  assign birth_o    = birth_q;
-  assign full_o     = freed_q == '0 && used_q == CountW'(Flits);
+  assign body_o  = body_q;
+  assign route_o = route_q;
+  assign birth_o = birth_q;
+  assign full_o  = full[0];                 // all share
 
   function automatic route_t route(node_cfg_t here, logic [VcW-1:0] vc, logic [63:0] w01, logic [9:0] hint,
                                    logic [2:0] order);
@@ -79,112 +72,76 @@ module router_buffer
   assign hint  = Word2 ? push_data_i[HeadHint%FlitW+:10] : '0;
   assign order = Word2 ? push_data_i[OrderBit%FlitW+:3] : '0;
 
+  side_t             pushed, read, second;
+  logic [BirthW-1:0] pushed_birth, second_birth;
+  logic              first;
+  logic [BirthW-1:0] unused_birth;
+  logic              unused_busy, unused_route;
+
+  assign ctl_o = read.ctl;
+
   always_comb begin
-    head   = '0;
-    after  = '0;
-    ctl_o  = '0;
-    data_o = '0;
-    single = 1'b0;
-    if (read_i) begin
-      head   = head_q[read_vc_i];
-      after  = next_mem[head];
-      ctl_o  = ctl_mem[head];
-      data_o = data_mem[head];
-      single = head == tail_q[read_vc_i];
+    pushed       = '{ctl: push_ctl_i, default: '0};
+    pushed_birth = '0;
+    if (push_i && push_ctl_i.head) begin
+      pushed.route = RouteW'(route(cfg_i, push_vc_i, push_data_i[63:0], hint, order));
+      if (Word2) pushed_birth = push_data_i[BirthBit%FlitW+:BirthW];
     end
   end
 
-  logic front;                              // the flit pushed comes to the front of its channel at once
-  always_comb begin
-    slot  = '0;
-    front = 1'b0;
-    if (push_i) begin
-      slot  = pop_i ? head : (freed_q != '0) ? free_q : SlotW'(used_q);
-      front = !nonempty_q[push_vc_i] || (pop_i && single && read_vc_i == push_vc_i);
-    end
-  end
+  gyre_queues #(
+      .NumQueues(NumVc),
+      .Depth    (Flits),
+      .Shared   (1'b1),
+      .Width    (FlitW),
+      .SideW    ($bits(side_t)),
+      .StampW   (BirthW)
+  ) u_queues (
+      .clk_i,
+      .rst_ni,
+      .push_i,
+      .push_queue_i  (push_vc_i),
+      .stamp_i       (pushed_birth),
+      .side_i        (pushed),
+      .data_i        (push_data_i),
+      .first_o       (first),
+      .read_i,
+      .queue_i       (read_vc_i),
+      .pop_i,
+      .stamp_o       (unused_birth),
+      .side_o        (read),
+      .data_o,
+      .second_stamp_o(second_birth),
+      .second_side_o (second),
+      .nonempty_o,
+      .full_o        (full),
+      .busy_o        (unused_busy)         // a queue is not empty then
+  );
 
-  // ---- memories, lists and the routes in front (no reset: used under nonempty_q and the counts only) ----
+  // Routes in front (no reset: used under nonempty_o only).
   always_ff @(posedge clk_i) begin
-    if (pop_i) begin
-      head_q[read_vc_i] <= after;
-      if (!push_i) begin
-        next_mem[head] <= free_q;
-        free_q         <= head;
-      end
-      if (ctl_o.tail && !single) begin
-        route_q[read_vc_i] <= route_mem[after];
-        birth_q[read_vc_i] <= route_mem[after].birth;
-      end
+    if (pop_i && read.ctl.tail) begin
+      route_q[read_vc_i] <= {second_birth, second.route};
+      birth_q[read_vc_i] <= second_birth;
     end
-    if (push_i) begin
-      data_mem[slot] <= push_data_i;
-      ctl_mem[slot]  <= push_ctl_i;
-      tail_q[push_vc_i] <= slot;
-      if (!pop_i && freed_q != '0) free_q <= next_mem[free_q];
-      // It comes to the front at once, or goes behind the last.
-      if (front) head_q[push_vc_i] <= slot;
-      else next_mem[tail_q[push_vc_i]] <= slot;
-      if (push_ctl_i.head) begin
-        automatic route_t r = route(cfg_i, push_vc_i, push_data_i[63:0], hint, order);
-        if (Word2) r.birth = push_data_i[BirthBit%FlitW+:BirthW];
-        if (front) begin
-          route_q[push_vc_i] <= r;
-          birth_q[push_vc_i] <= r.birth;
-        end else begin
-          route_mem[slot] <= r;
-        end
-      end
+    if (first && push_ctl_i.head) begin
+      route_q[push_vc_i] <= {pushed_birth, pushed.route};
+      birth_q[push_vc_i] <= pushed_birth;
     end
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      nonempty_q <= '0;
-      body_q     <= '0;
-      freed_q    <= '0;
-      used_q     <= '0;
-    end else begin
-      if (pop_i) begin
-        body_q[read_vc_i] <= !ctl_o.tail;
-        if (single) nonempty_q[read_vc_i] <= 1'b0;
-        if (!push_i) freed_q <= freed_q + 1'b1;
-      end
-      if (push_i) begin
-        nonempty_q[push_vc_i] <= 1'b1;
-        if (!pop_i) begin
-          if (freed_q != '0) freed_q <= freed_q - 1'b1;
-          else used_q <= used_q + 1'b1;
-        end
-      end
-    end
+    if (!rst_ni) body_q <= '0;
+    else if (pop_i) body_q[read_vc_i] <= !read.ctl.tail;
   end
+
+  assign unused_route = ^{read.route, second.ctl, full[NumVc-1:1]};
 
 `ifndef SYNTHESIS
-  int unsigned total_q;                     // flits of all channels
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      total_q <= 0;
-    end else if (push_i || pop_i) begin
-      total_q <= total_q + 32'(push_i) - 32'(pop_i);
-    end
-  end
-
   always_ff @(posedge clk_i) begin
-    if (rst_ni && push_i) begin
-      NoOverflow : assert (!full_o || pop_i)
-      else $fatal(1, "%m: push into a full buffer");
-    end
     if (rst_ni && pop_i) begin
-      NoUnderflow : assert (nonempty_q[read_vc_i])
-      else $fatal(1, "%m: pop from an empty queue");
-      HeadFirst : assert (ctl_o.head == !body_q[read_vc_i])
+      HeadFirst : assert (read.ctl.head == !body_q[read_vc_i])
       else $fatal(1, "%m: packet does not start with its head");
-    end
-    if (rst_ni && (push_i || pop_i)) begin
-      FreeCount : assert (total_q == 32'(used_q) - 32'(freed_q))
-      else $fatal(1, "%m: slots lost or used twice");
     end
   end
 `endif

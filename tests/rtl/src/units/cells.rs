@@ -59,9 +59,9 @@ cells! {
     "router_credits": "router_credits" [("FlitBytes", 16), ("PortFlits", 272)], "router", "router/router_credits.sv"
         "if (send_i && vc_dynamic(vc_i)) sent_q[vc_i[VcW-2:0]] <= head_i"
         => "if (send_i && vc_dynamic(vc_i)) sent_q[vc_i[VcW-2:0]] <= head_i && !credit_i";
-    "router_buffer": "router_buffer" [("Flits", 20), ("FlitBytes", 16), ("NDim", 2)], "router", "router/router_buffer.sv"
-        "if (!pop_i && freed_q != '0) free_q <= next_mem[free_q];"
-        => "if (freed_q != '0) free_q <= next_mem[free_q];";
+    "router_buffer": "router_buffer" [("Flits", 20), ("FlitBytes", 16), ("NDim", 2)], "router", "common/queue_lists.sv"
+        "if (store_i && fetch_i) next_q <= raddr_o;"
+        => "if (store_i && fetch_i) next_q <= tail_q[queue_i];";
     "counters": "counter_unit" [("NPath", 3), ("NEntry", 4)], "dma", "dma/counter_unit.sv"
         "sum_q[e]  <= adds ? SumW'(in_bytes_q) : '0;"
         => "sum_q[e]  <= '0;";
