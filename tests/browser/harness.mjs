@@ -13,7 +13,8 @@ export { assert };
 
 export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const see = join(root, ".tools", "see");
-const out = join(root, "out", "see");
+/** Where files of the tests go. */
+export const out = join(root, "out", "see");
 mkdirSync(out, { recursive: true });
 
 /** What `gyre` prints with these arguments; a file that they name by `FILE` is made in `out/see`. Runs once for all tests. */
@@ -72,10 +73,12 @@ export async function chromium() {
   });
 }
 
-/** Runs tests one after the other: name, programs that it needs, body. */
+/** Runs tests one after the other, those alone whose names have a word of the command line: name, programs that it needs, body. */
 export async function run(...tests) {
   let failed = false;
+  const words = process.argv.slice(2);
   for (const [name, needs, body] of tests) {
+    if (words.length > 0 && !words.some((word) => name.includes(word))) continue;
     const reason = needs.map(missing).find((reason) => reason !== undefined);
     if (reason !== undefined) {
       console.log(`test ${name} ... skipped: ${reason}`);

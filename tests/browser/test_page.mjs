@@ -1,12 +1,83 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // Pages of `--timeline FILE.html`, opened in Chromium from their file.
 
-import { statSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 
-import { assert, chromium, gyre, gyreJson, run } from "./harness.mjs";
+import { halo } from "./halo.mjs";
+import { assert, chromium, gyre, gyreJson, out, root, run } from "./harness.mjs";
+import { SIGHTS, apart, contrast, parts, seen } from "./sight.mjs";
 
 const NEEDS = ["node", "chromium"];
 const LULESH = ["run", "lulesh", "--timeline", "FILE:run.html"];
+
+/** A halo exchange of 64 ranks on 4x4x4, as a page. */
+function haloPage() {
+  writeFileSync(join(out, "halo.goal"), halo([4, 4, 4]));
+  return gyreJson("run", "out/see/halo.goal", "--shape", "4x4x4", "--timeline", "FILE:halo.html").file;
+}
+
+/** An all-to-all of 512 nodes: two minutes of simulation on an idle core. */
+const alltoallPage = () => gyreJson("bench", "alltoall", "--shape", "8x8x8", "--set", "bytes=8", "--set", "algorithm=pairwise", "--timeline", "FILE:alltoall-512.html").file;
+
+/** Milliseconds of processor time that the page takes for a frame after each of some actions, sorted; each gets its number. */
+async function frameTimes(page, action, count = 12) {
+  const session = await page.createCDPSession();
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  const spent = async () => (await session.send("Performance.getMetrics")).metrics.find(({ name }) => name === "TaskDuration").value * 1000;
+  const times = [];
+  for (let number = 0; number < count; number++) {
+    const before = await spent();
+    await page.evaluate(`new Promise((done) => { (${action})(${number}); requestAnimationFrame(() => requestAnimationFrame(() => done())); })`);
+    times.push((await spent()) - before);
+  }
+  await session.detach();
+  return times.sort((a, b) => a - b);
+}
+
+/** Whatever moves a page: the middle one of each takes less than 50 ms of processor time a frame. */
+async function isFluid(page) {
+  await page.evaluate(() => { [window.first, window.last] = [gyre.view.from, gyre.view.to]; });
+  const actions = {
+    zoom: "(step) => gyre.showRange(first + (last - first) * 0.01 * step, last)",
+    move: "(step) => gyre.showRange(first + (last - first) * (0.3 + 0.01 * step), first + (last - first) * (0.35 + 0.01 * step))",
+    cursor: "(step) => gyre.moveCursor(first + (last - first) * (0.3 + 0.005 * step))",
+    node: "(step) => gyre.selectPlace({ node: 3 * step })",
+    link: "(step) => gyre.selectPlace({ link: 3 * step })",
+    message: "(step) => gyre.select(7 * step)",
+    order: "(step) => gyre.arrange({ order: ['rank', 'waiting'][step % 2] })",
+  };
+  for (const [name, action] of Object.entries(actions)) {
+    const times = await frameTimes(page, action);
+    assert.ok(times[6] < 50, `${name}: a frame takes ${times[6].toFixed(1)} ms`);
+  }
+}
+
+/** Every rank has a row of 4 px or more in view, and every node a place of its own in the torus, without scrolling. */
+async function allInView(page, ranks, nodes) {
+  const spots = await page.evaluate((ranks, nodes) => ({
+    ranks: Array.from({ length: ranks }, (_, rank) => gyre.rankSpot(rank)),
+    nodes: Array.from({ length: nodes }, (_, node) => gyre.nodeSpot(node)),
+  }), ranks, nodes);
+  spots.ranks.forEach(({ height }, rank) => assert.ok(height >= 4, `rank ${rank} has ${height} px`));
+  const torus = await (await page.$(".torus canvas + canvas")).boundingBox();
+  for (let node = 0; node < nodes; node += Math.ceil(nodes / 24)) {
+    const { x, y } = spots.nodes[node];
+    assert.ok(x > torus.x && x < torus.x + torus.width && y > torus.y && y < torus.y + torus.height, `node ${node} is in view`);
+    await page.mouse.click(x, y);
+    await frames(page);
+    assert.equal(await page.evaluate(() => gyre.view.node), node);
+    assert.equal(await text(page, "section[aria-label='link or node'] h2"), `node ${node}`);
+  }
+  return spots;
+}
+
+/** Colours of a scheme of the page, by name. */
+function palette(scheme) {
+  const style = readFileSync(join(root, "analysis/page/assets/page.css"), "utf8");
+  const rules = [/:root \{([^}]*)\}/.exec(style)[1], ...(scheme === "dark" ? [/:root\[data-scheme="dark"\] \{([^}]*)\}/.exec(style)[1]] : [])];
+  return Object.fromEntries(rules.flatMap((rule) => [...rule.matchAll(/--([\w-]+): ([^;]+);/g)].map(([, name, value]) => [name, value])));
+}
 
 let browser;
 
@@ -253,6 +324,236 @@ await run(
     // Ten times the time on two idle cores.
     assert.ok(times[6] < 300, `a frame takes ${times[6]} ms`);
     await page.close();
+  }],
+
+  ["x7_a_page_of_64_ranks_shows_them_all_and_stays_fluid", NEEDS, async () => {
+    const { page, complaints } = await open(haloPage());
+    const { ranks } = await allInView(page, 64, 64);
+    assert.ok(ranks.every(({ shared }) => shared === 1), "each has a row of its own");
+    await isFluid(page);
+    assert.deepEqual(complaints, []);
+    await page.close();
+  }],
+
+  ["x7_a_page_of_512_nodes_shows_them_all_and_stays_fluid", NEEDS, async () => {
+    const { page, complaints } = await open(alltoallPage());
+    await allInView(page, 512, 512);
+    await new Promise((done) => setTimeout(done, 3000));
+    await isFluid(page);
+    // A row of several ranks opens into theirs.
+    const { x, y, shared } = await page.evaluate(() => gyre.rankSpot(77));
+    assert.ok(shared > 1);
+    await page.mouse.click(x, y);
+    await frames(page);
+    const spot = await page.evaluate(() => gyre.rankSpot(77));
+    assert.equal(await page.evaluate(() => document.querySelectorAll(".ranks").length), 1);
+    assert.ok(spot.height >= 4);
+    assert.deepEqual(complaints, []);
+    await page.close();
+  }],
+
+  ["x7_rows_of_a_page_are_sorted_grouped_pinned_and_sized", NEEDS, async () => {
+    const { page } = await open(haloPage());
+    const top = (rank) => page.evaluate((rank) => gyre.rankSpot(rank).y, rank);
+    assert.ok((await top(0)) < (await top(5)));
+    await page.evaluate(() => gyre.selectPlace({ node: 40 }));
+    await frames(page);
+    await page.keyboard.press("k");
+    await frames(page);
+    assert.ok((await top(40)) < (await top(0)), "a pinned rank is on top");
+    await page.keyboard.press("k");
+    await page.select("select[data-rows='order']", "waiting");
+    await frames(page);
+    const waits = await page.evaluate(() => {
+      const { run } = gyre.view;
+      return run.groups.map((group) => [gyre.rankSpot(group.task).y, group.threads.reduce((sum, index) => sum + run.sums[3][index], 0)]).sort((a, b) => a[0] - b[0]).map(([, wait]) => wait);
+    });
+    assert.deepEqual(waits, waits.slice().sort((a, b) => b - a));
+    await page.select("select[data-rows='order']", "rank");
+    await page.select("select[data-rows='together']", "16");
+    await frames(page);
+    assert.equal(await page.evaluate(() => gyre.rankSpot(17).shared), 16);
+    await page.select("select[data-rows='together']", "-1");
+    await frames(page);
+    await page.focus(".ranks canvas + canvas");
+    const low = await page.evaluate(() => gyre.rankSpot(32).height);
+    for (let press = 0; press < 5; press++) await page.keyboard.press("r");
+    await frames(page);
+    assert.ok((await page.evaluate(() => gyre.rankSpot(32).height)) > low);
+    const before = await page.$eval(".links-over-time", (panel) => panel.offsetHeight);
+    const bar = await (await page.$(".splitter.row")).boundingBox();
+    await page.mouse.move(bar.x + 100, bar.y + 2);
+    await page.mouse.down();
+    await page.mouse.move(bar.x + 100, bar.y - 58, { steps: 3 });
+    await page.mouse.up();
+    assert.equal(await page.$eval(".links-over-time", (panel) => panel.offsetHeight), before + 60);
+    await page.close();
+  }],
+
+  ["x7_cursor_zoom_and_torus_of_a_page_agree", NEEDS, async () => {
+    const { file } = gyreJson(...LULESH);
+    const { page } = await open(file);
+    const agrees = async (what) => {
+      await frames(page);
+      const { cursor, from, to, span } = await page.evaluate(() => ({ ...gyre.view, head: null, run: null, span: gyre.loadSpan() }));
+      assert.ok(cursor >= from && cursor <= to, `${what}: the cursor is in view`);
+      assert.ok(span[0] >= from - 1 && span[1] <= to + 1 && span[0] <= cursor && span[1] >= cursor, `${what}: the torus shows the cursor's time`);
+    };
+    await agrees("at first");
+    const box = await (await page.$(".ranks canvas + canvas")).boundingBox();
+    await page.mouse.move(box.x + box.width - 40, box.y + 60);
+    for (let turn = 0; turn < 8; turn++) await page.mouse.wheel({ deltaY: -400 });
+    await agrees("zoomed away from it");
+    for (let press = 0; press < 12; press++) await page.keyboard.press("a");
+    await agrees("moved");
+    await page.$eval("#time input", (slider) => { slider.value = "5000"; slider.dispatchEvent(new Event("input")); });
+    await agrees("moved by the slider");
+    await page.click("nav button:nth-child(2)");
+    await page.click("tr[data-row]");
+    await agrees("a message is chosen");
+    await page.close();
+  }],
+
+  ["x7_two_cursors_give_the_statistics_of_their_span", NEEDS, async () => {
+    const { page } = await open(haloPage());
+    const box = await (await page.$(".ranks canvas + canvas")).boundingBox();
+    await page.keyboard.down("Shift");
+    await page.mouse.move(box.x + 300, box.y + 60);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 700, box.y + 60, { steps: 5 });
+    await page.mouse.up();
+    await page.keyboard.up("Shift");
+    await new Promise((done) => setTimeout(done, 500));
+    const { from, to, posted, bytes, mean } = await page.evaluate(() => {
+      const { view } = gyre;
+      const [from, to] = [view.mark, view.cursor];
+      const { message } = view.run;
+      const rows = [...message.posted.keys()].filter((row) => message.posted[row] >= from && message.posted[row] <= to);
+      const sum = (list) => list.reduce((a, b) => a + b, 0);
+      return { from, to, posted: rows.length, bytes: sum(rows.map((row) => message.bytes[row])), mean: sum(rows.map((row) => message.total[row])) / rows.length / view.run.cycle };
+    });
+    assert.ok(from < to && posted > 0);
+    const shown = await text(page, ".facts-of-span");
+    const number = (value) => value.toLocaleString("en-US");
+    assert.ok(shown.includes(`${number(posted)}, ${number(bytes)}`), shown);
+    assert.ok(shown.includes(`mean${number(Math.round(mean))}`) || shown.includes(`mean${mean.toFixed(1)}`), `${mean} in ${shown}`);
+    await page.keyboard.press("z");
+    await frames(page);
+    assert.deepEqual(await page.evaluate(() => [gyre.view.from, gyre.view.to]), [from, to]);
+    await page.keyboard.press("Escape");
+    await frames(page);
+    assert.ok(await page.evaluate(() => Number.isNaN(gyre.view.mark)));
+    await page.close();
+  }],
+
+  ["x7_the_matrix_and_the_histogram_of_a_page_hold_all_messages", NEEDS, async () => {
+    const { page } = await open(haloPage());
+    await page.evaluate(() => [...document.querySelectorAll("nav button")].find((button) => button.textContent === "Slowest").click());
+    await frames(page);
+    const counts = await page.$$eval(".histogram i", (bars) => bars.map((bar) => Number(bar.dataset.count)));
+    assert.equal(counts.reduce((a, b) => a + b, 0), await page.evaluate(() => gyre.view.run.message.count));
+    await page.evaluate(() => [...document.querySelectorAll("nav button")].find((button) => button.textContent === "Matrix").click());
+    await new Promise((done) => setTimeout(done, 500));
+    // A click at the pair 0 → 1 lists its messages.
+    const { x, y, width, height } = await (await page.$(".matrix canvas")).boundingBox();
+    await page.mouse.click(x + (width * 1.5) / 64, y + (height * 0.5) / 64);
+    await frames(page);
+    const pairs = await page.$$eval("tr[data-row]", (rows) => rows.map(({ dataset }) => [gyre.view.run.message.from[dataset.row], gyre.view.run.message.to[dataset.row]]));
+    assert.ok(pairs.length > 0 && pairs.every(([from, to]) => from === 0 && to === 1));
+    await page.close();
+  }],
+
+  ["x7_a_link_and_a_node_of_a_page_have_cards", NEEDS, async () => {
+    const { file } = gyreJson(...LULESH);
+    const { page } = await open(file);
+    const card = () => text(page, "section[aria-label='link or node']");
+    const { x, y } = await page.evaluate(() => gyre.nodeSpot(3));
+    await page.mouse.click(x, y);
+    await frames(page);
+    assert.ok((await card()).includes("node 3") && (await card()).includes("rank 3"));
+    await page.click("section[aria-label='link or node'] tr[data-link]");
+    await frames(page);
+    const link = await page.evaluate(() => gyre.view.run.links[gyre.view.link]);
+    assert.equal(link.node, 3);
+    assert.ok((await card()).startsWith(`link ${link.name} of node 3to node ${link.to}`));
+    await page.close();
+  }],
+
+  ["x7_search_finds_ranks_nodes_links_messages_and_operations", NEEDS, async () => {
+    const { page } = await open(haloPage());
+    const search = async (words) => {
+      await page.keyboard.press("Escape");
+      await page.keyboard.press("/");
+      await page.$eval("input[type=search]", (field) => { field.value = ""; });
+      await page.keyboard.type(words);
+      const offers = await page.$$eval("#offers li", (items) => items.map((item) => item.textContent));
+      await page.keyboard.press("Enter");
+      await frames(page);
+      return offers;
+    };
+    assert.ok((await search("rank 37"))[0].startsWith("rank 37 on node 37"));
+    assert.equal(await page.evaluate(() => gyre.view.node), 37);
+    await search("node 12");
+    assert.equal(await page.evaluate(() => gyre.view.node), 12);
+    await search("#40");
+    assert.equal(await page.evaluate(() => gyre.view.message), 39);
+    await search("link 5");
+    assert.equal(await page.evaluate(() => gyre.view.run.links[gyre.view.link].node), 5);
+    const before = await page.evaluate(() => gyre.view.cursor);
+    assert.ok((await search("assemble"))[0].includes("assemble"));
+    assert.notEqual(await page.evaluate(() => gyre.view.cursor), before);
+    assert.deepEqual(await search("no such thing"), ["nothing is found"]);
+    await page.close();
+  }],
+
+  ["x7_a_question_mark_lists_every_key", NEEDS, async () => {
+    const { file } = gyreJson(...LULESH);
+    const { page } = await open(file);
+    await page.keyboard.press("?");
+    await frames(page);
+    assert.ok(await page.$eval("#help", (dialog) => dialog.open));
+    const listed = new Set(await page.$$eval("#help kbd", (keys) => keys.map((key) => key.textContent)));
+    const named = { " ": "space", Escape: "Esc", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" };
+    const keys = await page.evaluate(() => gyre.KEYS.flatMap(([, , actions]) => Object.keys(actions)));
+    for (const key of keys) assert.ok(listed.has(named[key] ?? key), `${key} is listed`);
+    assert.equal(keys.length, listed.size);
+    await page.close();
+  }],
+
+  ["x7_colours_of_a_page_differ_for_dichromats_in_both_schemes", [], async () => {
+    for (const scheme of ["light", "dark"]) {
+      const of = palette(scheme);
+      const sets = {
+        categories: ["compute", "driver", "register", "wait", "lock"],
+        stages: ["stage-software", "stage-engine", "stage-network", "stage-receive", "bad"],
+        kinds: Object.keys(of).filter((name) => name.startsWith("kind-")),
+        marks: ["accent", "lit", "muted"],
+      };
+      const ramp = of.load.split(" ").map(parts);
+      for (const sight of Object.keys(SIGHTS)) {
+        for (const [set, names] of Object.entries(sets)) {
+          names.forEach((name, place) => names.slice(0, place).forEach((other) => {
+            const far = apart(parts(of[name]), parts(of[other]), sight);
+            assert.ok(far >= 0.08, `${scheme}, ${sight}: ${name} and ${other} of ${set} are ${far.toFixed(3)} apart`);
+          }));
+        }
+        // More load is darker on light, brighter on dark; selection and critical path are no load.
+        const bright = ramp.map((stop) => seen(stop, sight)[0] * (scheme === "light" ? -1 : 1));
+        bright.slice(1).forEach((value, place) => assert.ok(value - bright[place] > 0.012, `${scheme}, ${sight}: load ${place + 1}`));
+        for (const mark of ["accent", "lit"]) {
+          for (const [place, stop] of ramp.entries()) {
+            const far = apart(parts(of[mark]), stop, sight);
+            assert.ok(far >= 0.08, `${scheme}, ${sight}: ${mark} and load ${place} are ${far.toFixed(3)} apart`);
+          }
+        }
+      }
+      for (const [ink, least] of [["text", 7], ["muted", 4.5], ["accent", 4.5], ["bad", 4.5], ["lit", 3]]) {
+        for (const paper of ["panel", "sunken"]) {
+          const found = contrast(parts(of[ink]), parts(of[paper]));
+          assert.ok(found >= least * (paper === "panel" ? 1 : 0.9), `${scheme}: contrast of ${ink} on ${paper} is ${found.toFixed(2)}`);
+        }
+      }
+    }
   }],
 
   ["x5_a_browser_that_cannot_open_the_data_is_told_so", NEEDS, async () => {

@@ -17,11 +17,12 @@ function readColours() {
   const stops = colour("load").split(" ").map((hex) => [1, 3, 5].map((place) => parseInt(hex.slice(place, place + 2), 16)));
   // By square root, so that light loads are told apart.
   colours.ramp = Array.from({ length: 256 }, (_, step) => mixed(stops, step / 255));
-  colours.load = (load) => {
-    const [r, g, b] = colours.ramp[shade(load)];
-    return `rgb(${r} ${g} ${b})`;
-  };
+  const loads = colours.ramp.map(([r, g, b]) => `rgb(${r} ${g} ${b})`);
+  colours.load = (load) => loads[shade(load)];
 }
+
+/** A colour `#rrggbb` as a pixel of an image. */
+const packed = (hex) => [5, 3, 1].reduce((pixel, place) => pixel * 256 + parseInt(hex.slice(place, place + 2), 16), 255);
 
 /** The place of a load in the ramp of colours. */
 const shade = (load) => Math.min(Math.round(Math.sqrt(Math.max(load, 0)) * 255), 255);
@@ -32,7 +33,7 @@ function mixed(stops, share) {
   return stops[stop].map((value, part) => Math.round(value + (stops[stop + 1][part] - value) * (place - stop)));
 }
 
-const FONT = "11px system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";
+const FONT = "12px system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";
 
 /** A canvas panel that fills its element; `draw` and `mark` draw its two layers. */
 class Panel {

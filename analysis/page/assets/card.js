@@ -135,7 +135,7 @@ function hopRow({ number, link, begin, flits, wait, others, idle }) {
     return row >= 0 ? make("a", { href: "#", onclick: (event) => { event.preventDefault(); event.stopPropagation(); select(row, true); } }, `${text} ${time}`) : make("span", {}, `${text} ${time}`);
   });
   if (idle > 0) blame.push(make("span", { class: "hint", title: "no credit of the next node, or its own input had not brought it" }, `nothing ${duration(idle, run)}`));
-  return make("tr", { class: "go", onclick: () => { view.link = link.index; moveCursor(begin); changed("selection"); }, "data-hop": number },
+  return make("tr", { class: "go", onclick: () => { Object.assign(view, { link: link.index, node: -1 }); moveCursor(begin); changed("selection"); }, "data-hop": number },
     make("td", {}, `${link.node} ${link.name} → ${link.to}`),
     make("td", { class: "number" }, units.cycles ? whole(Math.floor(begin / run.cycle)) : `${(begin / 1e6).toFixed(3)} µs`),
     make("td", { class: "number" }, whole(flits)),

@@ -90,6 +90,9 @@ function runOf(head, run, columns, number) {
     return { node, port, to, name, index, from: hops[index], until: hops[index + 1], longest };
   });
   hop.packets = hop.packets.map((place) => place - 1);
+  // Flits up to each hop.
+  hop.sum = new Float64Array(hop.flits.length + 1);
+  hop.flits.forEach((flits, row) => (hop.sum[row + 1] = hop.sum[row] + flits));
   hop.link = new Uint32Array(hop.begin.length);
   links.forEach((link) => hop.link.fill(link.index, link.from, link.until));
   // Links that never carried a flit have no row.
@@ -162,15 +165,13 @@ function usual(message) {
   return message.bytes.map((bytes) => bySize.get(bytes) ?? NaN);
 }
 
-/** Sums of each thread's time by category, up to each of its spans. */
+/** By category: each thread's time in the whole run. */
 function addShares(run) {
-  const { span, categories } = run;
-  const count = span.what.length;
-  run.sums = CATEGORIES.map(() => new Float64Array(count + 1));
-  for (let row = 0; row < count; row++) {
-    for (const sums of run.sums) sums[row + 1] = sums[row];
-    run.sums[categories[span.what[row]]][row + 1] += span.time[row];
-  }
+  const { span, categories, threads } = run;
+  run.sums = CATEGORIES.map(() => new Float64Array(threads.length));
+  threads.forEach((thread, index) => {
+    for (let row = thread.from; row < thread.to; row++) run.sums[categories[span.what[row]]][index] += span.time[row];
+  });
 }
 
 /** The first row in a range of a sorted column whose value is beyond `value`. */

@@ -44,14 +44,34 @@ function drawRuler(context, width, height) {
   }
 }
 
-/** The cursor's line, with its time where there is a ruler. */
+/** The cursors' lines, with the time where there is a ruler; and where a run has failed. */
 function drawCursor(context, width, height, ruler) {
-  const x = across(view.cursor, width);
-  if (x < GUTTER || x > width) return;
-  context.fillStyle = colours.accent;
-  context.fillRect(Math.round(x) - 0.5, 0, 1.5, height);
-  if (!ruler) return;
-  const text = moment(view.cursor, view.run);
+  const failed = view.head.failure?.ps;
+  if (typeof failed === "number") drawLine(context, width, height, failed, colours.bad, [], ruler && "failure");
+  if (!Number.isNaN(view.mark)) {
+    const [left, right] = chosenSpan().map((time) => Math.min(Math.max(across(time, width), GUTTER), width));
+    context.globalAlpha = 0.12;
+    context.fillStyle = colours.accent;
+    context.fillRect(left, 0, right - left, height);
+    context.globalAlpha = 1;
+    drawLine(context, width, height, view.mark, colours.accent, [5, 4], ruler && moment(view.mark, view.run));
+  }
+  drawLine(context, width, height, view.cursor, colours.accent, [], ruler && moment(view.cursor, view.run));
+}
+
+/** A line at a time, with a text on the ruler. */
+function drawLine(context, width, height, time, colour, dashes, text) {
+  const x = across(time, width);
+  if (x < GUTTER - 0.5 || x > width + 0.5) return;
+  context.strokeStyle = context.fillStyle = colour;
+  context.lineWidth = 1.5;
+  context.setLineDash(dashes);
+  context.beginPath();
+  context.moveTo(Math.min(Math.round(x), width - 1), 0);
+  context.lineTo(Math.min(Math.round(x), width - 1), height);
+  context.stroke();
+  context.setLineDash([]);
+  if (!text) return;
   const length = context.measureText(text).width + 10;
   const left = Math.min(Math.max(x - length / 2, GUTTER), width - length);
   context.beginPath();

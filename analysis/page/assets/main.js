@@ -4,6 +4,12 @@
 /** Seconds in which time passes the span that is shown. */
 const PLAY_SECONDS = 10;
 
+/** Cycles that are shown around a failure. */
+const BEFORE = 1000;
+
+/** Milliseconds after which statistics follow a span that has changed. */
+const REST = 90;
+
 const root = document.getElementById("page");
 const parts = {};
 let playing = false;
@@ -61,15 +67,15 @@ function build(head) {
   parts.span = make("small", {});
   parts.unused = make("span", {});
   parts.legend = make("canvas", { class: "ramp", width: "256", height: "1" });
-  const check = (key, text) => make("label", { class: "check" }, make("input", { type: "checkbox", "data-look": key, checked: view[key], onchange: (event) => { view[key] = event.target.checked; changed("look"); } }), text);
+  const check = (key, text) => make("label", { class: "check" }, make("input", { type: "checkbox", "data-look": key, checked: view[key], onchange: (event) => { view[key] = event.target.checked; changed("rows"); } }), text);
   const cat = (name) => make("span", {}, make("i", { class: `dot cat-${name}` }), CATEGORY_WORDS[name]);
   const stage = (name) => make("span", {}, make("i", { class: `dot stage-${name}` }), GROUPS[name]);
   const hasPath = head.runs.some((run) => run.analysis);
   parts.help = make("dialog", { id: "help" },
     make("h2", {}, "Keys and pointer"),
     make("table", { class: "grid" }, make("tbody", {},
-      ...[["wheel", "zoom at the pointer"], ["Shift + wheel, drag", "move in time"], ["wheel over labels, Alt + wheel", "scroll the rows"], ["click", "cursor; select a message or a link"], ["double click", "zoom in"], ["drag in the whole run", "choose what is shown"]].map(([key, text]) => make("tr", {}, make("td", {}, key), make("td", {}, text))),
-      ...KEYS.map(([key, text]) => make("tr", {}, make("td", {}, make("kbd", {}, key)), make("td", {}, text))),
+      ...KEYS.map(([keys, text]) => make("tr", {}, make("td", {}, ...keys.split(" ").flatMap((key) => [make("kbd", {}, key), " "])), make("td", {}, text))),
+      ...POINTER.map(([what, text]) => make("tr", {}, make("td", {}, what), make("td", {}, text))),
     )),
     button("close", "", () => parts.help.close()),
   );
@@ -77,24 +83,26 @@ function build(head) {
     make("header", { id: "top" },
       make("strong", {}, "Gyre"), make("h1", {}, head.title), make("span", { class: "chip" }, `${head.shape.join("x")} ${machineWords(head)}`),
       several ? make("select", { id: "machines", "aria-label": "machine", onchange: (event) => showRun(head.runs[Number(event.target.value)]) }, ...machines) : "",
-      make("span", { class: "spacer" }),
-      parts.units, button("◐", "light or dark (t)", toggleScheme), button("?", "keys", () => parts.help.showModal()),
+      make("span", { class: "spacer" }), searchField(),
+      parts.units, button("◐", "light or dark (t)", toggleScheme), button("?", "keys (?)", () => parts.help.showModal()),
     ),
     make("div", { id: "summary" }, parts.verdict, parts.tiles),
     make("main", {},
       make("div", { id: "lanes" },
         overviewPanel.element,
-        make("div", { class: "legend of-ranks" }, ...CATEGORIES.slice(0, 4).map(cat), make("span", { class: "spacer" }), hasPath ? check("path", "critical path") : "", check("arrows", "arrows of messages")),
+        make("div", { class: "legend of-ranks" }, ...CATEGORIES.slice(0, 4).map(cat), make("span", { class: "spacer" }), ...rowChoices(head), hasPath ? check("path", "critical path") : "", check("arrows", "arrows of messages")),
         threadsPanel.element,
         make("div", { class: "legend of-ranks" }, make("span", {}, "messages by their longest stage:"), ...Object.keys(GROUPS).map(stage)),
-        splitter(),
+        splitter("divider", "row", () => stripPanel.element, 60),
         stripPanel.element,
         make("div", { class: "legend" }, make("span", {}, "load of a link, flits a cycle:"), make("span", { class: "scale" }, parts.legend, ...[0, 0.01, 0.1, 0.25, 0.5, 1].map((load) => make("i", { style: `left:${Math.sqrt(load) * 100}%` }, String(load)))), parts.unused),
       ),
-      make("aside", {},
+      splitter("divider of columns", "column", () => parts.side, 300),
+      parts.side = make("aside", {},
         torusPanel.element,
+        splitter("divider of the torus", "row", () => torusPanel.element, 120, true),
         make("div", { id: "time" }, parts.play, parts.slider, parts.time),
-        make("div", { class: "legend" }, make("label", {}, "load over ", make("select", { onchange: (event) => { loadCycles = Number(event.target.value); torusPanel.redraw(); spanText(); } }, ...spans.map(([value, text]) => make("option", { value }, text)))), parts.span),
+        make("div", { class: "legend" }, make("label", {}, "load over ", make("select", { onchange: (event) => { loadCycles = Number(event.target.value); torusPanel.redraw(); spanText(); } }, ...spans.map(([value, text]) => make("option", { value, selected: Number(value) === loadCycles }, text)))), parts.span),
         tabs(head),
       ),
     ),
@@ -109,24 +117,58 @@ function machineWords({ shape, mesh }) {
   return letters.length > 0 ? `torus, ${letters.join("")} without wrap` : "torus";
 }
 
-/** The bar between ranks and links, which can be dragged. */
-function splitter() {
-  const bar = make("div", { class: "splitter", title: "drag to size" });
+/** A bar that sizes a part along an axis; the part is before the bar, or behind it. */
+function splitter(name, axis, part, least, before = false) {
+  const bar = make("div", { class: `splitter ${axis}`, title: "drag to size; double click: as it was", role: "separator", "aria-label": name });
+  const [place, length] = axis === "row" ? ["clientY", "offsetHeight"] : ["clientX", "offsetWidth"];
+  const size = (pixels) => {
+    const most = part().parentElement[length] - 160;
+    part().style.flex = `0 0 ${Math.min(Math.max(pixels, least), most)}px`;
+  };
   bar.addEventListener("pointerdown", (event) => {
     bar.setPointerCapture(event.pointerId);
-    const start = event.clientY + stripPanel.element.offsetHeight;
-    const move = (event) => { stripPanel.element.style.flex = `0 0 ${Math.max(start - event.clientY, 60)}px`; };
+    const [start, had] = [event[place], part()[length]];
+    const move = (event) => size(had + (before ? event[place] - start : start - event[place]));
     const up = () => bar.removeEventListener("pointermove", move);
     bar.addEventListener("pointermove", move);
     bar.addEventListener("pointerup", up, { once: true });
   });
+  bar.addEventListener("dblclick", () => (part().style.flex = ""));
   return bar;
+}
+
+/** Choices of the order of rows, and of nodes that share one. */
+function rowChoices(head) {
+  const options = (list, chosen) => list.map(([value, text]) => make("option", { value: String(value), selected: String(value) === String(chosen) }, text));
+  const together = [[-1, "what fits"], [0, "a rank"], ...togethers(head.shape).map((size) => [size, size === 1 ? "a node" : `${size} nodes`])];
+  return [
+    make("label", {}, "a row: ", make("select", { "data-rows": "together", onchange: (event) => arrange({ together: Number(event.target.value) }) }, ...options(together, rowing.together))),
+    make("label", {}, "order: ", make("select", { "data-rows": "order", onchange: (event) => arrange({ order: event.target.value }) }, ...options(Object.entries(ORDERS).map(([key, [title]]) => [key, title]), rowing.order))),
+  ];
+}
+
+/** Puts the cursor where the run has failed, and shows what came before. */
+function showFailure() {
+  const { failure } = view.head;
+  if (!failure || typeof failure.ps !== "number") return;
+  const { run } = view;
+  const length = BEFORE * run.cycle;
+  showRange(failure.ps - length * 0.85, failure.ps + length * 0.15);
+  moveCursor(failure.ps);
+  if (typeof failure.node === "number") Object.assign(view, { node: failure.node });
 }
 
 function tabs(head) {
   parts.figures = make("section", { "aria-label": "figures" });
   parts.failure = make("section", { "aria-label": "who waits for whom" });
-  const pages = [["message", "Message", cardElement], ["messages", "Slowest", messagesElement], ["why", "Time", whyElement], ["figures", "Figures", parts.figures]];
+  const messages = head.runs.some((run) => run.message.count > 0);
+  const threads = head.runs.some((run) => run.threads.length > 0);
+  // Those that something can fill.
+  const pages = [
+    ...(messages ? [["message", "Message", cardElement], ["messages", "Slowest", messagesElement], ["matrix", "Matrix", matrixElement]] : []),
+    ["place", "Place", placeElement], ["span", "Span", spanElement],
+    ...(threads ? [["why", "Time", whyElement]] : []), ["figures", "Figures", parts.figures],
+  ];
   if (head.failure) pages.unshift(["failure", "Failure", parts.failure]);
   parts.pages = new Map(pages.map(([name, , element]) => [name, element]));
   parts.tabs = new Map(pages.map(([name, title]) => [name, make("button", { type: "button", role: "tab", onclick: () => openTab(name) }, title)]));
@@ -136,6 +178,15 @@ function tabs(head) {
 function openTab(name) {
   for (const [other, element] of parts.pages) element.hidden = other !== name;
   for (const [other, tab] of parts.tabs) tab.setAttribute("aria-selected", String(other === name));
+  parts.open = name;
+  renderLater();
+}
+
+/** Renders the open tab if it tells of a span, once that rests. */
+function renderLater() {
+  clearTimeout(parts.later);
+  const render = { span: renderSpan, matrix: renderMatrix, place: renderPlace }[parts.open];
+  if (render) parts.later = setTimeout(render, REST);
 }
 
 function spanText() {
@@ -200,8 +251,8 @@ function renderAll() {
   const unused = run.links.length - run.used.length;
   parts.unused.textContent = unused > 0 ? `${plural(unused, "link")} without a flit left out` : "";
   root.classList.toggle("bare", run.threads.length === 0);
-  for (const box of document.querySelectorAll("[data-look]")) box.checked = view[box.dataset.look];
   renderCard();
+  renderPlace();
   renderMessages();
   renderWhy();
   parts.figures.replaceChildren(...figuresOf(head));
@@ -220,10 +271,16 @@ function show(what) {
     renderCard();
     markChosen();
   }
-  if (what.has("selection") && view.message >= 0) openTab("message");
+  if (what.has("run") || what.has("rows")) layout = null;
+  for (const box of document.querySelectorAll("[data-look]")) box.checked = view[box.dataset.look];
+  if (what.has("place")) {
+    renderPlace();
+    if (view.link >= 0 || view.node >= 0) openTab("place");
+  } else if (what.has("selection") && view.message >= 0) openTab("message");
+  if (what.has("range") || what.has("cursor")) renderLater();
   const time = [threadsPanel, stripPanel, overviewPanel];
   for (const panel of time) {
-    const redraws = all || (what.has("range") && panel !== overviewPanel);
+    const redraws = all || what.has("rows") || (what.has("range") && panel !== overviewPanel);
     if (redraws) panel.redraw();
     else panel.remark();
   }
@@ -246,13 +303,15 @@ async function start() {
     root.replaceChildren(make("p", { id: "notice", class: "bad" }, head.failure ? head.failure.text : "No machine has run."));
     return;
   }
-  for (const run of head.runs) run.roles = head.roles;
+  for (const run of head.runs) Object.assign(run, { roles: head.roles, groups: groupsOf(run) });
+  // Hardware alone is seen as a whole.
+  if (head.runs.every((run) => run.threads.length === 0)) loadCycles = -1;
   readColours();
   build(head);
   drawLegend();
   listen(show);
-  listenTo(threadsPanel, { hover: hoverThreads, click: clickThreads, scrolls: true });
-  listenTo(stripPanel, { hover: hoverStrip, click: clickStrip, scrolls: true });
+  listenTo(threadsPanel, { hover: hoverThreads, click: clickThreads, scrolls: true, resize: resizeRows });
+  listenTo(stripPanel, { hover: hoverStrip, click: clickStrip, scrolls: true, resize: resizeLinks });
   listenToOverview();
   listenToTorus();
   listenToKeys();
@@ -262,19 +321,34 @@ async function start() {
   });
   // A failure is that of the last machine.
   showRun(head.runs[head.failure ? head.runs.length - 1 : 0]);
+  showFailure();
   openTab(head.failure ? "failure" : view.run.analysis ? "why" : view.run.message.count > 0 ? "messages" : "figures");
   // For programs that look at the page.
-  window.gyre = { view, head, select, showRange, moveCursor, waveCommand, wayOf, packetsOf, messageSpot };
+  window.gyre = { view, head, KEYS, select, selectPlace, showRange, moveCursor, setMark, arrange, waveCommand, wayOf, packetsOf, messageSpot, rankSpot, nodeSpot, loadSpan };
 }
 
 /** Where a message is drawn in the timeline of ranks, in pixels of the window. */
 function messageSpot(row) {
-  const { message } = view.run;
-  const lane = rowLayout().place.lanes.get(message.by[row]);
   const box = threadsPanel.top.getBoundingClientRect();
   const [left, right] = messageSpan(row, threadsPanel.width);
-  const y = lane - (threadsPanel.scroll ?? 0) + RULER + 1 + message.lane[row] * SUBLANE + SUBLANE / 2;
-  return { x: box.left + (left + right) / 2, y: box.top + y };
+  const [top, height] = messagePlace(row);
+  return { x: box.left + (left + right) / 2, y: box.top + top + height / 2 };
+}
+
+/** Where a rank's name is, in pixels of the window, and the pixels that its row has in view. */
+function rankSpot(task) {
+  const row = rowLayout().rows.find(({ bundle, group }) => (bundle?.groups ?? (group ? [group] : [])).some((own) => own.task === task));
+  const box = threadsPanel.top.getBoundingClientRect();
+  const top = row.y - (threadsPanel.scroll ?? 0) + RULER;
+  const height = Math.min(top + row.height, threadsPanel.height) - Math.max(top, RULER);
+  return { x: box.left + GUTTER / 2, y: box.top + top + row.height / 2, height, shared: row.bundle ? row.bundle.groups.length : 1 };
+}
+
+/** Where a node is in the torus, in pixels of the window. */
+function nodeSpot(node) {
+  const box = torusPanel.top.getBoundingClientRect();
+  const [x, y] = projection(torusPanel.width, torusPanel.height).at(torus().nodes[node]);
+  return { x: box.left + x, y: box.top + y };
 }
 
 start();

@@ -66,6 +66,8 @@ function markOverview(context, width, height) {
   context.globalAlpha = 1;
   context.strokeStyle = colours.accent;
   context.strokeRect(left + 0.5, 0.5, right - left - 1, height - 1);
-  context.fillStyle = colours.accent;
-  context.fillRect(overviewX(view.cursor, width) - 0.5, 0, 1.5, height);
+  for (const [time, colour] of [[view.head.failure?.ps, colours.bad], [view.mark, colours.accent], [view.cursor, colours.accent]]) {
+    context.fillStyle = colour;
+    if (Number.isFinite(time)) context.fillRect(overviewX(time, width) - 0.5, 0, 1.5, height);
+  }
 }

@@ -86,18 +86,20 @@ function ownerOf(run, number) {
 /** What packets without descriptor of the driver's are for, by their kind. */
 const KINDS = { 1: "packet for a reception FIFO", 2: "put packet", 3: "remote-get packet" };
 
-/** Flits of a link that leave in a time; those of a packet are spread over its time. */
-function flitsIn(run, link, from, to) {
+/** Flits that have left by a link before a time; those of a packet are spread over its time. */
+function flitsBefore(run, link, time) {
   const { hop } = run;
-  let flits = 0;
-  let number = after(hop.begin, from - link.longest - 1, link.from, link.until);
-  for (; number < link.until && hop.begin[number] < to; number++) {
-    const begin = hop.begin[number];
-    const overlap = Math.min(begin + hop.time[number], to) - Math.max(begin, from);
-    if (overlap > 0) flits += (hop.flits[number] * overlap) / hop.time[number];
+  const next = after(hop.begin, time, link.from, link.until);
+  let flits = hop.sum[next] - hop.sum[link.from];
+  for (let number = next - 1; number >= link.from && hop.begin[number] > time - link.longest; number--) {
+    const left = hop.begin[number] + hop.time[number] - time;
+    if (left > 0) flits -= (hop.flits[number] * left) / hop.time[number];
   }
   return flits;
 }
+
+/** Flits of a link that leave in a time. */
+const flitsIn = (run, link, from, to) => Math.max(flitsBefore(run, link, to) - flitsBefore(run, link, from), 0);
 
 /** Share of a link's cycles with a flit. */
 const loadOf = (run, link, from, to) => Math.min((flitsIn(run, link, from, to) * run.cycle) / (to - from), 1);

@@ -1,10 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-// Tables: messages, where time went, figures.
+// Tables: messages with their histogram, where time went, figures.
 
 /** Rows of a table that are shown at first. */
 const ROWS = 150;
 
-const table = { key: "total", down: true, stage: -1, rank: "", rows: [] };
+const table = { key: "total", down: true, stage: -1, rank: "", times: null };
+
+/** Whether a message is of the ranks that are asked for: `5`, or `5>6` for a pair. */
+function ofRanks() {
+  const { message } = view.run;
+  const [one, other] = table.rank.split(">").map((rank) => (rank.trim() === "" ? NaN : Number(rank)));
+  if (Number.isNaN(one)) return () => true;
+  if (other === undefined || Number.isNaN(other)) return (row) => message.from[row] === one || message.to[row] === one;
+  return (row) => message.from[row] === one && message.to[row] === other;
+}
+
+/** The first rows in an order, without sorting the others. */
+function firstRows(rows, value, sign) {
+  const before = (a, b) => { const [p, q] = [value(a), value(b)]; return p === q ? a - b : p < q ? -sign : sign; };
+  if (rows.length <= 4 * ROWS) return rows.sort(before);
+  const values = Float64Array.from(rows, (row) => sign * value(row)).sort();
+  const last = values[ROWS - 1];
+  const least = rows.filter((row) => sign * value(row) < last);
+  const equal = rows.filter((row) => sign * value(row) === last);
+  return [...least.sort(before), ...equal.slice(0, ROWS - least.length)];
+}
 
 /** Columns of the table of messages: key, title, value of a row, its text. */
 function messageColumns(run) {
@@ -45,27 +65,55 @@ function renderMessages() {
   const columns = messageColumns(run);
   const value = (columns.find(([key]) => key === table.key) ?? columns[4])[2];
   const sign = table.down ? -1 : 1;
-  const rank = table.rank === "" ? NaN : Number(table.rank);
+  const asked = ofRanks();
   const rows = [];
   for (let row = 0; row < message.count; row++) {
-    if (Number.isNaN(rank) || message.from[row] === rank || message.to[row] === rank) rows.push(row);
+    if (asked(row)) rows.push(row);
   }
-  rows.sort((a, b) => { const [p, q] = [value(a), value(b)]; return p === q ? a - b : p < q ? -sign : sign; });
-  table.rows = rows;
+  const shapes = histogramOf(rows);
+  const found = table.times ? rows.filter((row) => message.total[row] >= table.times[0] && message.total[row] < table.times[1]) : rows;
   const body = make("tbody");
-  body.append(...rows.slice(0, ROWS).map((row) => messageRow(columns, row)));
+  body.append(...firstRows(found, value, sign).slice(0, ROWS).map((row) => messageRow(columns, row)));
   const stages = [make("option", { value: "-1" }, "no stage")];
   head.stages.forEach((name, what) => stages.push(make("option", { value: String(what), selected: what === table.stage }, words(name))));
   messagesElement.replaceChildren(
     make("div", { class: "tools" },
-      make("label", {}, "rank ", make("input", { type: "number", min: "0", value: table.rank, onchange: (event) => { table.rank = event.target.value; renderMessages(); } })),
+      make("label", {}, "rank ", make("input", { type: "text", size: 7, placeholder: "5, 5>6", value: table.rank, title: "a rank, or a pair as 5>6", onchange: (event) => { Object.assign(table, { rank: event.target.value, times: null }); renderMessages(); } })),
       make("label", {}, "stage ", make("select", { onchange: (event) => { table.stage = Number(event.target.value); Object.assign(table, table.stage >= 0 ? { key: "stage", down: true } : { key: "total", down: true }); renderMessages(); } }, ...stages)),
-      make("span", { class: "hint" }, `${plural(rows.length, "message")}${rows.length > ROWS ? `, ${ROWS} shown` : ""}`),
+      make("span", { class: "hint" }, `${plural(found.length, "message")}${found.length > ROWS ? `, ${ROWS} shown` : ""}`),
+      table.times ? button("all times", "", () => { table.times = null; renderMessages(); }) : "",
     ),
+    shapes,
     make("table", { class: "grid pick" },
       make("thead", {}, make("tr", {}, ...columns.map(([key, title]) => headCell(key, title)), make("th", {}, "stages"))),
       body,
     ),
+  );
+}
+
+/** Bars of the histogram of times. */
+const BINS = 36;
+
+/** How many of these messages took how long, on a logarithmic axis, with mean and quantiles; a click on a bar lists those. */
+function histogramOf(rows) {
+  const { run } = view;
+  const { message } = run;
+  const { sorted, mean, quantiles } = latencies(rows.map((row) => message.total[row]));
+  if (sorted.length < 2 || sorted.at(-1) <= sorted[0]) return "";
+  const [least, most] = [Math.log(Math.max(sorted[0], run.cycle)), Math.log(sorted.at(-1) * 1.0001)];
+  const edge = (bin) => (bin === 0 ? 0 : Math.exp(least + ((most - least) * bin) / BINS));
+  const counts = new Array(BINS).fill(0);
+  for (const time of sorted) counts[Math.min(Math.max(Math.floor(((Math.log(Math.max(time, run.cycle)) - least) / (most - least)) * BINS), 0), BINS - 1)]++;
+  const top = Math.max(...counts);
+  const at = (time) => `${((Math.log(Math.max(time, run.cycle)) - least) / (most - least)) * 100}%`;
+  const bars = counts.map((count, bin) => make("i", {
+    class: table.times?.[0] === edge(bin) ? "chosen" : "", "data-count": count, title: `${plural(count, "message")} of ${duration(edge(bin), run)} to ${duration(edge(bin + 1), run)}`,
+    onclick: () => { table.times = count > 0 ? [edge(bin), edge(bin + 1)] : null; renderMessages(); },
+  }, make("b", { style: `height:${count === 0 ? 0 : Math.max((count / top) * 100, 3)}%` })));
+  const marks = [["median", quantiles[0]], ["99 %", quantiles[2]]].map(([name, time]) => make("u", { style: `left:${at(time)}`, title: `${name}: ${duration(time, run)}` }));
+  return make("div", { class: "histogram" },
+    make("div", { class: "bars" }, ...bars, ...marks),
+    make("small", {}, `${duration(sorted[0], run)} to ${duration(sorted.at(-1), run)}, logarithmic · mean ${duration(mean, run)} · ${QUANTILES.map((share, number) => `${100 * share} %: ${duration(quantiles[number], run)}`).join(" · ")}`),
   );
 }
 
@@ -144,11 +192,11 @@ function pathRow([from, length, kind, what, place, serial]) {
 function shares(run) {
   if (run.threads.length === 0) return [make("p", { class: "hint" }, "No driver ran: the events are the hardware's alone.")];
   const total = Math.max(run.end - run.start, 1);
-  const rows = run.threads.map((thread) => {
+  const rows = run.threads.map((thread, index) => {
     const bar = make("div", { class: "bar" });
     let rest = 1;
     CATEGORIES.forEach((category, number) => {
-      const share = (run.sums[number][thread.to] - run.sums[number][thread.from]) / total;
+      const share = run.sums[number][index] / total;
       rest -= share;
       if (share > 0) bar.append(make("i", { class: `cat-${category}`, style: `flex-grow:${share}`, title: `${CATEGORY_WORDS[category]}: ${percent(share)}` }));
     });

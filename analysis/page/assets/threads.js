@@ -1,121 +1,35 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 // The timeline of ranks: threads with what they do and wait for, and the messages that each rank has asked for.
 
-const THREAD = 17;
-const SUBLANE = 6;
-const SUBLANES = 4;
-const GAP = 8;
-
 /** Most arrows that are drawn; more would only hide each other. */
 const ARROWS = 400;
 
-/** Rows of a run, from the top: threads by rank, then the rank's messages. */
-function rowsOf(run) {
-  const groups = new Map();
-  run.threads.forEach((thread, index) => {
-    const key = thread.task === null ? `node ${thread.node}` : `rank ${thread.task}`;
-    if (!groups.has(key)) groups.set(key, { key, task: thread.task, node: thread.node, threads: [] });
-    groups.get(key).threads.push(index);
-  });
-  const order = [...groups.values()].sort((a, b) => (a.task ?? Infinity) - (b.task ?? Infinity) || a.node - b.node);
-  const lists = messageLists(run);
-  const rows = [];
-  const place = { threads: [], tasks: new Map(), lanes: new Map() };
-  let y = 4;
-  for (const group of order) {
-    const top = y;
-    for (const index of group.threads) {
-      rows.push({ y, height: THREAD, thread: index, label: threadLabel(run.threads[index].name, group.key) });
-      place.threads[index] = y;
-      y += THREAD + 2;
-    }
-    const list = lists.get(group.task);
-    if (group.task !== null && list) {
-      const height = list.lanes * SUBLANE + 2;
-      rows.push({ y, height, list, label: "messages" });
-      place.lanes.set(group.task, y);
-      y += height + 2;
-    }
-    if (group.task !== null) place.tasks.set(group.task, (top + y) / 2);
-    rows.push({ y: top, height: y - top - 2, group });
-    y += GAP;
-  }
-  return { rows, place, height: y, critical: criticalRows(run) };
-}
-
-/** A thread's name without that of its rank. */
-function threadLabel(name, key) {
-  const begin = [`${key} `, key.replace("rank", "task") + " "].find((begin) => name.startsWith(begin));
-  return begin ? name.slice(begin.length) : name;
-}
-
-/** By rank: its messages in lanes in which none hides another, as far as there are lanes. */
-function messageLists(run) {
-  const { message } = run;
-  const lists = new Map();
-  message.lane = new Uint8Array(message.count);
-  for (let row = 0; row < message.count; row++) {
-    const task = message.by[row];
-    if (!lists.has(task)) lists.set(task, { rows: [], ends: [], lanes: 1, longest: 0 });
-    const list = lists.get(task);
-    const end = Number.isNaN(message.done[row]) ? run.end : message.done[row];
-    let lane = list.ends.findIndex((until) => until <= message.posted[row]);
-    if (lane < 0) lane = list.ends.length < SUBLANES ? list.ends.length : list.ends.indexOf(Math.min(...list.ends));
-    list.ends[lane] = Math.max(end, list.ends[lane] ?? 0);
-    list.lanes = Math.max(list.lanes, lane + 1);
-    list.longest = Math.max(list.longest, end - message.posted[row]);
-    list.rows.push(row);
-    message.lane[row] = lane;
-  }
-  for (const list of lists.values()) list.posted = Float64Array.from(list.rows, (row) => message.posted[row]);
-  return lists;
-}
-
-/** Segments of the critical path by thread, as columns of begin and end. */
-function criticalRows(run) {
-  const byThread = new Map();
-  for (const [from, length, , , place] of run.analysis?.path ?? []) {
-    if (Array.isArray(place)) continue;
-    if (!byThread.has(place)) byThread.set(place, { begin: [], end: [] });
-    byThread.get(place).begin.push(from);
-    byThread.get(place).end.push(from + length);
-  }
-  return byThread;
-}
-
 const threadsPanel = new Panel("ranks", drawThreads, markThreads);
-let layout = null;
-
-/** The layout of the rows of the run that is shown. */
-function rowLayout() {
-  if (layout?.run !== view.run) layout = { run: view.run, ...rowsOf(view.run) };
-  return layout;
-}
 
 function drawThreads(context, width, height) {
-  const run = view.run;
   const { rows, height: content, critical } = rowLayout();
   drawRuler(context, width, height);
   const scroll = scrolled(threadsPanel, content);
+  const shown = rows.filter((row) => row.y - scroll + RULER <= height && row.y + row.height - scroll > 0);
   context.save();
   context.beginPath();
   context.rect(0, RULER, width, height - RULER);
   context.clip();
-  const lit = view.path && run.analysis;
-  for (const row of rows) {
+  drawShares(context, width, height, shown, scroll);
+  const lit = view.path && view.run.analysis;
+  let labelled = -Infinity;
+  for (const row of shown) {
     const y = row.y - scroll + RULER;
-    if (y > height || y + row.height < RULER) continue;
-    if (row.group) {
-      drawGroup(context, row, y);
-      continue;
-    }
-    context.fillStyle = colours.muted;
-    context.textAlign = "right";
-    context.fillText(fitted(context, row.label, GUTTER - 66), GUTTER - 8, y + row.height / 2);
-    if (row.list) drawMessageLane(context, width, row, y);
+    if (row.group) drawGroup(context, row, y);
+    else if (row.list) drawMessageLane(context, width, row, y);
     else {
-      drawThread(context, width, run.threads[row.thread], y);
-      if (lit) veil(context, width, critical.get(row.thread), y);
+      if (isSparse(row, width)) drawThread(context, width, view.run.threads[row.threads[0]], y, row.height);
+      if (lit) veil(context, width, row.threads.map((index) => critical.get(index)).filter((found) => found), y, row.height);
+    }
+    if (row.inset) drawLabel(context, row.label, y + row.height / 2, GUTTER - 66);
+    else if (row.label && (row.height >= 11 || y - labelled >= 11)) {
+      labelled = y;
+      drawLabel(context, row.label, y + Math.max(row.height / 2, 5), GUTTER - 14, row.bundle);
     }
   }
   if (lit) drawPath(context, width, scroll);
@@ -123,11 +37,20 @@ function drawThreads(context, width, height) {
   drawScroll(context, width, height, scroll, content);
 }
 
+function drawLabel(context, label, y, room, bundle) {
+  context.fillStyle = bundle && failsIn(bundle.groups) ? colours.bad : colours.muted;
+  context.textAlign = "right";
+  context.fillText(fitted(context, label, room), GUTTER - 8, y);
+}
+
+/** Whether the run has failed on the node of one of these ranks. */
+const failsIn = (groups) => groups.some(({ node }) => node === view.head.failure?.node);
+
 function drawGroup(context, row, y) {
-  context.fillStyle = colours.text;
+  context.fillStyle = failsIn([row.group]) ? colours.bad : colours.text;
   context.textAlign = "left";
   context.font = `600 ${FONT}`;
-  context.fillText(row.group.key, 10, y + 9);
+  context.fillText((rowing.pinned.has(row.group.key) ? "● " : "") + row.group.key, 10, y + 9);
   context.font = FONT;
   context.fillStyle = colours.muted;
   if (row.height > 24 && row.group.task !== null) context.fillText(`node ${row.group.node}`, 10, y + 24);
@@ -135,14 +58,26 @@ function drawGroup(context, row, y) {
   context.fillRect(0, y + row.height + GAP / 2, 4000, 1);
 }
 
-/** Spans of a thread: each where they are few, else shares of time by category in each pixel. */
-function drawThread(context, width, thread, y) {
+/** Spans of a thread in view, as a range of rows. */
+function spansInView(thread, from = view.from, to = view.to) {
+  const { span } = view.run;
+  const first = Math.max(spanAt(span.begin, thread.from, thread.to, from), thread.from);
+  return [first, after(span.begin, to, thread.from, thread.to)];
+}
+
+/** Whether a row has so few spans that each is drawn. */
+function isSparse(row, width) {
+  if (row.threads.length !== 1) return false;
+  const [first, last] = spansInView(view.run.threads[row.threads[0]]);
+  return last - first <= (width - GUTTER) / 3;
+}
+
+/** Spans of a thread, with their names where they are readable. */
+function drawThread(context, width, thread, y, height) {
   const { span, categories, names } = view.run;
-  let first = Math.max(spanAt(span.begin, thread.from, thread.to, view.from), thread.from);
-  const last = after(span.begin, view.to, thread.from, thread.to);
+  let [first, last] = spansInView(thread);
   context.fillStyle = colours.sunken;
-  context.fillRect(GUTTER, y, width - GUTTER, THREAD);
-  if (last - first > (width - GUTTER) / 3) return drawShares(context, width, first, last, y);
+  context.fillRect(GUTTER, y, width - GUTTER, height);
   context.textAlign = "left";
   for (; first < last; first++) {
     const left = Math.max(across(span.begin[first], width), GUTTER);
@@ -150,57 +85,107 @@ function drawThread(context, width, thread, y) {
     if (right < GUTTER) continue;
     const what = span.what[first];
     context.fillStyle = colours[CATEGORIES[categories[what]]];
-    context.fillRect(left, y, Math.max(right - left - (right - left > 4 ? 0.6 : 0), 0.8), THREAD);
-    if (right - left > 26) {
+    context.fillRect(left, y, Math.max(right - left - (right - left > 4 ? 0.6 : 0), 0.8), height);
+    if (right - left > 26 && height >= 11) {
       context.fillStyle = categories[what] === 3 ? colours.muted : "#10151f";
-      context.fillText(fitted(context, words(names[what]), right - left - 8), left + 4, y + THREAD / 2 + 0.5);
+      context.fillText(fitted(context, words(names[what]), right - left - 8), left + 4, y + height / 2 + 0.5);
     }
   }
 }
 
-function drawShares(context, width, first, last, y) {
-  const { span, sums } = view.run;
+/** Order of categories in a column, from the bottom. */
+const STACKED = [1, 2, 4, 0, 3];
+
+const threadsSketch = new Sketch(threadsPanel);
+
+/** Of rows with many spans: shares of time by category, in each pixel. */
+function drawShares(context, width, height, rows, scroll) {
   const columns = Math.floor(width - GUTTER);
-  const step = (view.to - view.from) / columns;
-  let row = first;
-  for (let column = 0; column < columns; column++) {
-    const from = view.from + column * step;
-    const begin = row;
-    while (row < last && span.begin[row] < from + step) row++;
-    let bottom = y + THREAD;
-    for (const category of [1, 2, 4, 0, 3]) {
-      let time = sums[category][row] - sums[category][begin];
-      // What reaches over the edges counts with its part.
-      time += reach(category, begin - 1, first, from, from + step) - reach(category, row - 1, begin, from + step, Infinity);
-      const high = Math.min((time / step) * THREAD, bottom - y);
-      if (high < 0.05) continue;
-      context.fillStyle = colours[CATEGORIES[category]];
-      context.fillRect(GUTTER + column, bottom - high, 1, high);
-      bottom -= high;
+  const dense = rows.filter((row) => row.threads && !isSparse(row, width));
+  if (columns < 1 || dense.length === 0) return;
+  const lines = Math.ceil(height - RULER);
+  const items = dense.reduce((sum, { threads }) => threads.reduce((sum, index) => {
+    const [first, last] = spansInView(view.run.threads[index]);
+    return sum + last - first;
+  }, sum), 0);
+  const kind = `${view.run.number} ${columns} ${lines} ${rowLayout().version} ${scroll}|${colours.panel} ${dense.length}`;
+  threadsSketch.draw(context, { kind, columns, lines, tall: 1, items, top: RULER, paint: (pixels) => paintShares(pixels, dense, columns, lines, scroll) });
+}
+
+function* paintShares(pixels, rows, columns, lines, scroll) {
+  const ink = CATEGORIES.map((name) => packed(colours[name]));
+  const empty = packed(colours.sunken);
+  const [from, to] = [view.from, view.to];
+  const times = CATEGORIES.map(() => new Float32Array(columns));
+  for (const row of rows) {
+    times.forEach((column) => column.fill(0));
+    for (const index of row.threads) {
+      addTimes(view.run.threads[index], from, to, columns, times);
+      yield;
     }
+    const top = Math.round(row.y - scroll);
+    const high = Math.max(Math.round(row.height), 1);
+    for (let column = 0; column < columns; column++) {
+      let line = top + high;
+      let sum = 0;
+      for (const category of STACKED) {
+        sum += times[category][column];
+        const until = Math.max(top + high - Math.round((sum / row.threads.length) * high), top);
+        while (line > until) {
+          line--;
+          if (line >= 0 && line < lines) pixels[line * columns + column] = ink[category];
+        }
+      }
+      while (line > top) {
+        line--;
+        if (line >= 0 && line < lines) pixels[line * columns + column] = empty;
+      }
+    }
+    yield;
   }
 }
 
-/** Time of a span in a category between two times; of none before `least`. */
-function reach(category, row, least, from, to) {
+/** By column: the time of a thread's spans in each category, in columns. */
+function addTimes(thread, from, to, columns, times) {
   const { span, categories } = view.run;
-  if (row < least || categories[span.what[row]] !== category) return 0;
-  return Math.max(Math.min(span.begin[row] + span.time[row], to) - Math.max(from, span.begin[row]), 0);
+  const scale = columns / (to - from);
+  const [first, last] = spansInView(thread, from, to);
+  for (let row = first; row < last; row++) {
+    const into = times[categories[span.what[row]]];
+    const left = Math.max((span.begin[row] - from) * scale, 0);
+    const right = Math.min((span.begin[row] - from + span.time[row]) * scale, columns);
+    if (right <= left) continue;
+    const begin = Math.floor(left);
+    const end = Math.min(Math.floor(right), columns - 1);
+    if (begin === end) {
+      into[begin] += right - left;
+      continue;
+    }
+    into[begin] += begin + 1 - left;
+    for (let column = begin + 1; column < end; column++) into[column] += 1;
+    into[end] += right - end;
+  }
 }
 
 /** Dims what is not on the critical path. */
-function veil(context, width, critical, y) {
+function veil(context, width, lists, y, height) {
   context.fillStyle = colours.panel;
   context.globalAlpha = 0.55;
   let x = GUTTER;
-  const { begin, end } = critical ?? { begin: [], end: [] };
-  for (let s = Math.max(spanAt(begin, 0, begin.length, view.from), 0); s < begin.length && begin[s] < view.to; s++) {
-    const left = across(begin[s], width);
-    if (left > x + 0.5) context.fillRect(x, y, left - x, THREAD);
-    x = Math.max(x, across(end[s], width));
+  for (const [from, to] of lists.length === 1 ? inView(lists[0]) : lists.flatMap(inView).sort((a, b) => a[0] - b[0])) {
+    const left = across(from, width);
+    if (left > x + 0.5) context.fillRect(x, y, left - x, height);
+    x = Math.max(x, across(to, width));
   }
-  if (x < width) context.fillRect(x, y, width - x, THREAD);
+  if (x < width) context.fillRect(x, y, width - x, height);
   context.globalAlpha = 1;
+}
+
+/** Segments of the critical path in view. */
+function inView({ begin, end }) {
+  const found = [];
+  for (let s = Math.max(spanAt(begin, 0, begin.length, view.from), 0); s < begin.length && begin[s] < view.to; s++) found.push([begin[s], end[s]]);
+  return found;
 }
 
 /** The critical path: a line under what is on it, and lines from thread to thread. */
@@ -214,33 +199,35 @@ function drawPath(context, width, scroll) {
   let drawn = -Infinity;
   for (const [from, length, , , where] of path) {
     if (Array.isArray(where)) continue;
-    const y = place.threads[where] - scroll + RULER;
+    const bottom = place.threads[where] - scroll + RULER + place.heights[where];
+    const thick = place.heights[where] < 9 ? 2 : 3.5;
     const left = across(from, width);
     if (from + length >= view.from && from <= view.to) {
       const right = Math.min(across(from + length, width), width);
-      context.fillRect(Math.max(left, GUTTER), y + THREAD - 2.5, Math.max(right - Math.max(left, GUTTER), 1), 3.5);
+      context.fillRect(Math.max(left, GUTTER), bottom + 1 - thick, Math.max(right - Math.max(left, GUTTER), 1), thick);
     }
-    if (before && before.y !== y && left > GUTTER && before.x < width && (left - drawn > 0.6 || left - before.x > 2)) {
-      context.moveTo(Math.max(before.x, GUTTER), before.y + THREAD - 1);
-      context.lineTo(left, y + THREAD - 1);
+    if (before && before.y !== bottom && left > GUTTER && before.x < width && (left - drawn > 0.6 || left - before.x > 2)) {
+      context.moveTo(Math.max(before.x, GUTTER), before.y - 1);
+      context.lineTo(left, bottom - 1);
       drawn = left;
     }
-    before = { x: across(from + length, width), y };
+    before = { x: across(from + length, width), y: bottom };
   }
   context.stroke();
 }
 
-function drawMessageLane(context, width, { list }, y) {
+function drawMessageLane(context, width, { list, flat, height }, y) {
   const { message } = view.run;
   const drawn = new Float64Array(SUBLANES).fill(-1);
   const first = after(list.posted, view.from - list.longest - 1, 0, list.rows.length);
   for (let place = first; place < list.rows.length && list.posted[place] < view.to; place++) {
     const row = list.rows[place];
-    const lane = message.lane[row];
+    const lane = flat ? 0 : message.lane[row];
     const [left, right] = messageSpan(row, width);
     if (right < GUTTER || Math.floor(right) <= drawn[lane]) continue;
     context.fillStyle = messageColour(row);
-    context.fillRect(left, y + 1 + lane * SUBLANE, Math.max(right - left, 1.2), SUBLANE - 1.2);
+    if (flat) context.fillRect(left, y, Math.max(right - left, 1.2), height - 1);
+    else context.fillRect(left, y + 1 + lane * SUBLANE, Math.max(right - left, 1.2), SUBLANE - 1.2);
     drawn[lane] = Math.floor(right);
   }
 }
@@ -267,19 +254,39 @@ function markThreads(context, width, height) {
   if (view.arrows) drawArrows(context, width, scroll);
   if (view.message >= 0) markMessage(context, width, scroll, view.message);
   context.restore();
+  markNode(context, height, scroll);
   drawCursor(context, width, height, true);
+}
+
+/** Bars beside the rows of the selected node. */
+function markNode(context, height, scroll) {
+  if (view.node < 0) return;
+  context.fillStyle = colours.accent;
+  for (const row of rowLayout().rows) {
+    const groups = row.bundle?.groups ?? (row.group ? [row.group] : []);
+    const y = row.y - scroll + RULER;
+    if (y >= RULER - row.height && y < height && groups.some(({ node }) => node === view.node)) context.fillRect(GUTTER - 4, Math.max(y, RULER), 4, row.height);
+  }
 }
 
 /** Scrolls to where a message is drawn, if that is out of sight. */
 function revealLane(row) {
   const lane = rowLayout().place.lanes.get(view.run.message.by[row]);
-  if (lane === undefined) return;
+  if (lane) reveal(lane.y - 2 * THREAD - 8, lane.y + SUBLANES * SUBLANE + 8);
+}
+
+/** Scrolls the rows so that this part of them is in view. */
+function reveal(above, below) {
   const room = threadsPanel.height - RULER;
-  const above = lane - 2 * THREAD - 8;
-  const below = lane + SUBLANES * SUBLANE + 8;
   const scroll = threadsPanel.scroll ?? 0;
   if (above < scroll) threadsPanel.scroll = above;
   else if (below > scroll + room) threadsPanel.scroll = below - room;
+}
+
+/** Scrolls to the rows of a node. */
+function revealNode(node) {
+  const row = rowLayout().rows.find(({ bundle, group }) => (bundle?.groups ?? (group ? [group] : [])).some((own) => own.node === node));
+  if (row) reveal(row.y, row.y + row.height + GAP);
 }
 
 /** Messages that are posted or done in view, if they are few enough for arrows. */
@@ -294,12 +301,25 @@ function arrowsInView() {
   return rows;
 }
 
-/** Ends of a message's arrow. */
+/** The middle of the row of a rank's thread that is busy at a time; of those that are, the first. */
+function threadPlace(task, time) {
+  const { span, threads } = view.run;
+  const { place } = rowLayout();
+  const group = place.tasks.get(task);
+  if (!group || group.threads.length === 0) return undefined;
+  const busy = (index) => {
+    const row = spanAt(span.begin, threads[index].from, threads[index].to, time);
+    return row >= 0 && span.begin[row] + span.time[row] >= time;
+  };
+  const index = group.threads.find(busy) ?? group.threads[0];
+  return place.threads[index] + place.heights[index] / 2;
+}
+
+/** Ends of a message's arrow: the threads that post it and that it is done for. */
 function arrowOf(row, width, scroll) {
   const { message } = view.run;
-  const { place } = rowLayout();
-  const from = place.tasks.get(message.from[row]);
-  const to = place.tasks.get(message.to[row]);
+  const from = threadPlace(message.from[row], message.posted[row]);
+  const to = threadPlace(message.to[row], message.done[row]);
   if (from === undefined || to === undefined) return null;
   const y = (place) => place - scroll + RULER;
   return [across(message.posted[row], width), y(from), across(message.done[row], width), y(to)];
@@ -328,40 +348,59 @@ function strokeArrow(context, ends) {
   context.fill();
 }
 
+/** Where a message is drawn: top and height, from the top of the panel. */
+function messagePlace(row) {
+  const lane = rowLayout().place.lanes.get(view.run.message.by[row]);
+  if (!lane) return undefined;
+  return [lane.y - (threadsPanel.scroll ?? 0) + RULER + (lane.lanes ? 1 + view.run.message.lane[row] * SUBLANE : 0), lane.height];
+}
+
 function markMessage(context, width, scroll, row) {
   const { message } = view.run;
-  const lane = rowLayout().place.lanes.get(message.by[row]);
+  const place = messagePlace(row);
   context.strokeStyle = context.fillStyle = colours.accent;
   context.lineWidth = 2;
-  if (lane !== undefined) {
+  if (place) {
     const [left, right] = messageSpan(row, width);
-    const y = lane - scroll + RULER + message.lane[row] * SUBLANE;
-    context.strokeRect(left - 1, y - 0.5, Math.max(right - left + 2, 4), SUBLANE + 1);
+    context.strokeRect(left - 1, place[0] - 1.5, Math.max(right - left + 2, 4), place[1] + 1);
   }
   if (!Number.isNaN(message.done[row])) strokeArrow(context, arrowOf(row, width, scroll));
 }
 
-/** What is at a place of the panel: a span of a thread, or a message. */
+/** The row at a height of the panel, without those that only frame others. */
+function rowAt(y) {
+  const content = y - RULER + (threadsPanel.scroll ?? 0);
+  const near = (row) => content >= row.y && content < row.y + row.height + (row.inset ? 2 : 0);
+  return y < RULER ? undefined : rowLayout().rows.find((row) => !row.group && near(row));
+}
+
+/** The ranks at a height of the panel. */
+function groupsAt(y) {
+  const content = y - RULER + (threadsPanel.scroll ?? 0);
+  const row = y < RULER ? undefined : rowLayout().rows.find((row) => (row.group || row.bundle) && content >= row.y && content < row.y + row.height + 1);
+  return row && { bundle: row.bundle, groups: row.bundle?.groups ?? [row.group] };
+}
+
+/** What is at a place of the panel: a span of a thread, several threads, or a message. */
 function threadsAt(x, y) {
   const { run } = view;
   const width = threadsPanel.width;
   const time = timeAt(x, width);
-  const content = y - RULER + (threadsPanel.scroll ?? 0);
-  const row = rowLayout().rows.find(({ y, height, group }) => !group && content >= y - 1 && content < y + height + 1);
-  if (x < GUTTER || y < RULER) return { time };
-  if (row?.list) {
+  const row = rowAt(y);
+  if (x < GUTTER || !row) return { time };
+  if (row.list) {
+    const content = y - RULER + (threadsPanel.scroll ?? 0);
     const lane = Math.min(Math.max(Math.floor((content - row.y - 1) / SUBLANE), 0), row.list.lanes - 1);
-    return { time, message: messageAt(row.list, lane, x, width) };
+    return { time, message: messageAt(row.list, row.flat ? -1 : lane, x, width) };
   }
-  if (row && row.thread !== undefined) {
-    const thread = run.threads[row.thread];
-    const span = spanAt(run.span.begin, thread.from, thread.to, time);
-    if (span >= 0 && time <= run.span.begin[span] + run.span.time[span]) return { time, span, thread, message: onPath(row.thread, time) };
-  }
-  return { time, thread: row && run.threads[row.thread] };
+  if (row.threads.length > 1) return { time, row };
+  const thread = run.threads[row.threads[0]];
+  const span = spanAt(run.span.begin, thread.from, thread.to, time);
+  if (span < 0 || time > run.span.begin[span] + run.span.time[span]) return { time, thread };
+  return { time, span, thread, message: onPath(row.threads[0], time) };
 }
 
-/** The nearest message of a lane, within some pixels. */
+/** The nearest message of a lane (of any with -1), within some pixels. */
 function messageAt(list, lane, x, width) {
   const { message } = view.run;
   let best = -1;
@@ -371,7 +410,7 @@ function messageAt(list, lane, x, width) {
     const row = list.rows[place];
     const [left, right] = messageSpan(row, width);
     const away = Math.max(left - x, x - right, 0);
-    if (message.lane[row] === lane && away < distance) [best, distance] = [row, away];
+    if ((lane < 0 || message.lane[row] === lane) && away < distance) [best, distance] = [row, away];
   }
   return best;
 }

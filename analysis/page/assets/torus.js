@@ -9,14 +9,13 @@ const camera = { zoom: 1, x: 0, y: 0 };
 /** Cycles over which loads are taken; 0 for a hundredth of the span that is shown, -1 for all of it. */
 let loadCycles = 0;
 
-/** The span around the cursor over which loads are taken. */
+/** The span around the cursor over which loads are taken; it lies in what is shown. */
 function loadSpan() {
   const { run, from, to, cursor } = view;
   if (loadCycles < 0) return [from, to];
-  const [first, last] = extent(run);
   const wanted = loadCycles > 0 ? loadCycles * run.cycle : Math.max((to - from) / 100, 64 * run.cycle);
-  const length = Math.min(wanted, last - first);
-  const begin = Math.min(Math.max(cursor - length / 2, first), last - length);
+  const length = Math.min(wanted, to - from);
+  const begin = Math.min(Math.max(cursor - length / 2, from), to - length);
   return [begin, begin + length];
 }
 
@@ -86,11 +85,27 @@ function drawTorus(context, width, height) {
       line(context, ends, thick + 5, link.index === view.link ? colours.accent : colours.lit);
     }
   }
-  for (const { ends, load } of segments) {
-    line(context, ends, thick + (load > 0 ? 0.6 : 0), colours.load(load));
-    if (unit > 34) head(context, ends, thick, colours.load(load));
-  }
+  strokeLoads(context, segments, thick);
+  if (unit > 34) for (const { ends, load } of segments) head(context, ends, thick, colours.load(load));
   drawNodes(context, nodes, at, size, unit);
+}
+
+/** Lines of links in the order of their loads, those of one colour at once. */
+function strokeLoads(context, segments, thick) {
+  let colour;
+  for (const { ends: [x1, y1, x2, y2], load } of segments) {
+    if (colours.load(load) !== colour) {
+      if (colour) context.stroke();
+      colour = colours.load(load);
+      context.strokeStyle = colour;
+      context.lineWidth = thick + (load > 0 ? 0.6 : 0);
+      context.lineCap = "butt";
+      context.beginPath();
+    }
+    context.moveTo(x1, y1);
+    context.lineTo(x2, y2);
+  }
+  if (colour) context.stroke();
 }
 
 /** A link's line on its right-hand side; of one around the edge, a stub at each end. */
@@ -148,8 +163,19 @@ function drawNodes(context, nodes, at, size, unit) {
     }
   }
   context.textAlign = "center";
+  const failing = view.head.failure?.node;
+  // Numbers of nodes, where they fit.
+  const font = Math.min(Math.floor(size * 1.35), 12);
+  const numbers = font >= 8 && size * 2 > String(nodes.length - 1).length * font * 0.56;
+  context.font = FONT.replace("12px", `${font}px`);
   nodes.forEach((place, node) => {
     const [x, y] = at(place);
+    if (node === view.node || node === failing) {
+      context.fillStyle = node === failing ? colours.bad : colours.accent;
+      context.beginPath();
+      context.roundRect(x - size - 4, y - size - 4, 2 * size + 8, 2 * size + 8, 4);
+      context.fill();
+    }
     context.fillStyle = ends.get(node) ?? colours.panel;
     context.strokeStyle = ends.get(node) ?? colours.muted;
     context.lineWidth = 1;
@@ -157,10 +183,38 @@ function drawNodes(context, nodes, at, size, unit) {
     context.roundRect(x - size, y - size, 2 * size, 2 * size, Math.min(size / 3, 4));
     context.fill();
     context.stroke();
-    if (unit < 42) return;
+    if (!numbers) return;
     context.fillStyle = ends.has(node) ? colours.panel : colours.text;
     context.fillText(String(node), x, y + 0.5);
   });
+  context.font = FONT;
+  if (!numbers) nameNodes(context, nodes, at, size, unit);
+}
+
+/** Numbers of the first and last nodes of the lines of the first dimension, and of the selected one, where most do not fit. */
+function nameNodes(context, nodes, at, size, unit) {
+  const [a, , c = 1] = view.head.shape;
+  context.fillStyle = colours.muted;
+  nodes.forEach((place, node) => {
+    const [x, y] = at(place);
+    const corner = (place.at[2] === 0 || place.at[2] === c - 1) && (place.at[0] === 0 || place.at[0] === a - 1);
+    if (corner && unit * c > 60) {
+      const before = place.at[2] === 0;
+      context.textAlign = before ? "right" : "left";
+      context.fillText(String(node), before ? x - size - 3 : x + size + 3, before ? y + size + 6 : y - size - 5);
+    }
+  });
+  const chosen = nodes[view.node];
+  if (!chosen) return;
+  const [x, y] = at(chosen);
+  context.textAlign = "left";
+  context.font = `600 ${FONT}`;
+  const text = `node ${view.node}`;
+  context.fillStyle = colours.panel;
+  context.fillRect(x + size + 5, y - 8, context.measureText(text).width + 6, 16);
+  context.fillStyle = colours.accent;
+  context.fillText(text, x + size + 8, y);
+  context.font = FONT;
 }
 
 /** Links that the selected message has taken. */
@@ -206,12 +260,16 @@ function torusAt(x, y) {
   return best;
 }
 
-/** The node at a place of the panel, or -1. */
+/** The node nearest to a place of the panel, if that is on it; or -1. */
 function torusNodeAt(x, y) {
   const { unit, at } = projection(torusPanel.width, torusPanel.height);
   const size = Math.min(Math.max(unit * 0.2, 2.5), 14) + 1;
-  return torus().nodes.findIndex((place) => {
+  let best = -1;
+  let distance = size;
+  torus().nodes.forEach((place, node) => {
     const [left, top] = at(place);
-    return Math.abs(left - x) <= size && Math.abs(top - y) <= size;
+    const away = Math.max(Math.abs(left - x), Math.abs(top - y));
+    if (away < distance) [best, distance] = [node, away];
   });
+  return best;
 }

@@ -12,6 +12,10 @@ const view = {
   message: -1,
   /** Number of the selected link, or -1. */
   link: -1,
+  /** The selected node, or -1. */
+  node: -1,
+  /** The second cursor; none while it is NaN. */
+  mark: NaN,
   /** Whether the critical path is lit. */
   path: true,
   /** Whether messages are drawn as arrows. */
@@ -24,7 +28,9 @@ const LEAST = 20;
 const listeners = [];
 const pending = new Set();
 
-/** Calls `listener` with what has changed, at most once a frame: "run", "range", "cursor", "selection", "look". */
+/**
+ * Calls `listener` with what has changed, at most once a frame: "run", "range", "cursor",
+ * "selection"; "rows" if all must be drawn again, "look" if all must be written again, too. */
 const listen = (listener) => listeners.push(listener);
 
 /** Something has changed. */
@@ -40,7 +46,7 @@ function tell() {
 }
 
 function showRun(run) {
-  Object.assign(view, { run, message: -1, link: -1 });
+  Object.assign(view, { run, message: -1, link: -1, node: -1, mark: NaN });
   const [from, to] = extent(run);
   Object.assign(view, { from, to, cursor: busiest(run, from, to) });
   changed("run");
@@ -57,13 +63,14 @@ function busiest(run, from, to) {
   return from + ((most + 0.5) * (to - from)) / columns.length;
 }
 
-/** Shows a span, as far as it lies in the run. */
+/** Shows a span, as far as it lies in the run; the cursor stays in view. */
 function showRange(from, to) {
   const [first, last] = extent(view.run);
   const length = Math.min(Math.max(to - from, LEAST * view.run.cycle), last - first);
   const middle = (from + to) / 2;
   view.from = Math.min(Math.max(middle - length / 2, first), last - length);
   view.to = view.from + length;
+  view.cursor = Math.min(Math.max(view.cursor, view.from), view.to);
   changed("range");
 }
 
@@ -84,9 +91,12 @@ function pan(share) {
   showRange(view.from + bounded, view.to + bounded);
 }
 
+/** Moves the cursor; what is shown follows it. */
 function moveCursor(time) {
   const [first, last] = extent(view.run);
   view.cursor = Math.min(Math.max(time, first), last);
+  const half = (view.to - view.from) / 2;
+  if (view.cursor < view.from || view.cursor > view.to) showRange(view.cursor - half, view.cursor + half);
   changed("cursor");
 }
 
@@ -123,7 +133,13 @@ function showMessage(row) {
   showRange(from - margin, to + margin);
 }
 
-function selectLink(index) {
-  view.link = index;
-  changed("selection");
+/** Selects a link or a node, or neither; its card opens. */
+function selectPlace({ link = -1, node = -1 }) {
+  Object.assign(view, { link, node });
+  changed("selection", "place");
+}
+
+/** The span whose statistics are shown: between the two cursors, or what is in view. */
+function chosenSpan() {
+  return Number.isNaN(view.mark) ? [view.from, view.to] : [view.mark, view.cursor].sort((a, b) => a - b);
 }

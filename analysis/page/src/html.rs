@@ -15,20 +15,25 @@ const LEVEL: u8 = 7;
 const FRAME: &str = include_str!("../assets/page.html");
 const STYLE: &str = include_str!("../assets/page.css");
 /// Each uses only what stands in those before it, but for the functions that it calls later on.
-const SCRIPTS: [&str; 15] = [
+const SCRIPTS: [&str; 20] = [
     include_str!("../assets/words.js"),
     include_str!("../assets/data.js"),
     include_str!("../assets/routes.js"),
     include_str!("../assets/view.js"),
     include_str!("../assets/canvas.js"),
     include_str!("../assets/lanes.js"),
+    include_str!("../assets/sketch.js"),
+    include_str!("../assets/rows.js"),
     include_str!("../assets/threads.js"),
     include_str!("../assets/strip.js"),
     include_str!("../assets/overview.js"),
     include_str!("../assets/torus.js"),
     include_str!("../assets/card.js"),
+    include_str!("../assets/place.js"),
+    include_str!("../assets/span.js"),
     include_str!("../assets/tables.js"),
     include_str!("../assets/waits.js"),
+    include_str!("../assets/search.js"),
     include_str!("../assets/input.js"),
     include_str!("../assets/main.js"),
 ];
