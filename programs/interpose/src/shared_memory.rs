@@ -5,10 +5,11 @@
 //! names, concurrent jobs, and jobs after a killed one, would share memory of the host.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::os::fd::IntoRawFd as _;
+use std::hint::black_box;
+use std::os::fd::IntoRawFd;
 use std::sync::OnceLock;
 
-use gyre_remote::JobName;
+use gyre_remote::{HostName, JobName};
 use libc::mode_t;
 use rustix::io::Errno;
 use rustix::shm::{Mode, OFlags, open, unlink};
@@ -19,7 +20,7 @@ use crate::clocks::fail;
 ///
 /// # Safety
 /// `name` is a text.
-unsafe fn host_name(name: *const c_char) -> Result<Vec<u8>, Errno> {
+unsafe fn host_name(name: *const c_char) -> Result<HostName, Errno> {
     static JOB: OnceLock<Option<JobName>> = OnceLock::new();
     if name.is_null() {
         return Err(Errno::FAULT);
@@ -29,8 +30,39 @@ unsafe fn host_name(name: *const c_char) -> Result<Vec<u8>, Errno> {
     let job = JOB.get_or_init(JobName::inherited);
     Ok(match job {
         Some(job) => job.shared_memory(name),
-        None => name.to_owned(),
+        None => name.into(),
     })
+}
+
+/// Uses the host's name of the memory; on failure sets `errno` and returns -1. Leaves nothing of the name on the stack, as
+/// [`HostName`] leaves nothing on the heap.
+///
+/// # Safety
+/// `name` is a text.
+unsafe fn named(name: *const c_char, action: impl FnOnce(&[u8]) -> Result<c_int, Errno>) -> c_int {
+    // SAFETY: as the caller says.
+    let result = unsafe { act(name, action) };
+    overwrite_stack();
+    result.unwrap_or_else(|error| fail(error.raw_os_error()))
+}
+
+/// The same in a frame of its own.
+///
+/// # Safety
+/// `name` is a text.
+#[inline(never)]
+unsafe fn act(
+    name: *const c_char,
+    action: impl FnOnce(&[u8]) -> Result<c_int, Errno>,
+) -> Result<c_int, Errno> {
+    // SAFETY: as the caller says.
+    unsafe { host_name(name) }.and_then(|name| action(&name))
+}
+
+/// Overwrites what calls of the same function have left on the stack.
+#[inline(never)]
+fn overwrite_stack() {
+    black_box([0_u8; 4096]);
 }
 
 /// C: `shm_open`.
@@ -44,11 +76,11 @@ pub unsafe extern "C" fn shm_open(name: *const c_char, flags: c_int, mode: mode_
         Mode::from_bits_retain(mode),
     );
     // SAFETY: the program passes a text.
-    let opened = unsafe { host_name(name) }.and_then(|name| open(name, flags, mode));
-    opened.map_or_else(
-        |error| fail(error.raw_os_error()),
-        |file| file.into_raw_fd(),
-    )
+    unsafe {
+        named(name, |name| {
+            open(name, flags, mode).map(IntoRawFd::into_raw_fd)
+        })
+    }
 }
 
 /// C: `shm_unlink`.
@@ -58,6 +90,5 @@ pub unsafe extern "C" fn shm_open(name: *const c_char, flags: c_int, mode: mode_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn shm_unlink(name: *const c_char) -> c_int {
     // SAFETY: the program passes a text.
-    let unlinked = unsafe { host_name(name) }.and_then(unlink);
-    unlinked.map_or_else(|error| fail(error.raw_os_error()), |()| 0)
+    unsafe { named(name, |name| unlink(name).map(|()| 0)) }
 }

@@ -7,11 +7,20 @@ use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs, io, process};
 
+use smallvec::SmallVec;
+
 /// The variable of a task's environment that has the name.
 const VARIABLE: &str = "GYRE_JOB";
 
 /// Where shared memory by name lies.
 const SHARED_MEMORY: &str = "/dev/shm";
+
+/// Longest name of shared memory, in bytes.
+const NAME_MAX: usize = 255;
+
+/// The host's name of shared memory, another in every run. It is not on the heap: a program may send what is left in a place of
+/// its heap that it has not written, such as padding of a structure, and the hash of the run would show it.
+pub type HostName = SmallVec<[u8; NAME_MAX]>;
 
 /// The name of a job, unique among the running jobs of the host. It is appended to names of shared memory of the job's programs,
 /// so that jobs do not share memory, and all of it is removed when the job ends. Nothing in the simulated machine depends on it.
@@ -19,12 +28,13 @@ const SHARED_MEMORY: &str = "/dev/shm";
 pub struct JobName(String);
 
 impl JobName {
-    /// Makes a new name, of this process and the time.
+    /// Makes a new name, of this process and the time. All names have the same length, so that they take the same place in the
+    /// memory of tasks.
     #[must_use]
     pub fn unique() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let microseconds = now.unwrap_or_default().as_micros();
-        Self(format!("gyre_{:x}_{microseconds:x}", process::id()))
+        Self(format!("gyre_{:08x}_{microseconds:016x}", process::id()))
     }
 
     /// The name of the job whose task this process is, if it is one's.
@@ -60,8 +70,11 @@ impl JobName {
 
     /// Name on the host of shared memory that a program of the job calls `name`.
     #[must_use]
-    pub fn shared_memory(&self, name: &[u8]) -> Vec<u8> {
-        [name, b".", self.0.as_bytes()].concat()
+    pub fn shared_memory(&self, name: &[u8]) -> HostName {
+        let mut host_name = HostName::from_slice(name);
+        host_name.push(b'.');
+        host_name.extend_from_slice(self.0.as_bytes());
+        host_name
     }
 
     /// Removes the job's remaining shared memory, such as that of killed programs.
@@ -94,7 +107,21 @@ impl JobName {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt as _;
+
     use super::*;
+
+    #[test]
+    fn x6_names_of_shared_memory_stay_off_the_heap() {
+        let name = JobName::unique().shared_memory(b"/mpich_shm_of_a_task");
+        assert!(!name.spilled(), "{} bytes", name.len());
+    }
+
+    #[test]
+    fn x6_names_of_jobs_have_one_length() {
+        let JobName(name) = JobName::unique();
+        assert_eq!(name.len(), "gyre_".len() + 8 + 1 + 16);
+    }
 
     #[test]
     fn x6_a_process_of_a_job_has_its_name_in_its_environment() {
@@ -115,12 +142,12 @@ mod tests {
     fn x6_a_jobs_shared_memory_goes_and_that_of_others_stays() {
         let folder = tempfile::tempdir().expect("a folder");
         let (ours, other) = (JobName("gyre_1_2".into()), JobName("gyre_1_23".into()));
-        let file = |name: Vec<u8>| folder.path().join(String::from_utf8(name).expect("text"));
+        let file = |name: &[u8]| folder.path().join(OsStr::from_bytes(name));
         let files = [
-            (file(ours.shared_memory(b"a")), false),
-            (file(ours.shared_memory(b"b.gyre_1_23")), false),
-            (file(other.shared_memory(b"a")), true),
-            (file(b"gyre_1_2".to_vec()), true),
+            (file(&ours.shared_memory(b"a")), false),
+            (file(&ours.shared_memory(b"b.gyre_1_23")), false),
+            (file(&other.shared_memory(b"a")), true),
+            (file(b"gyre_1_2"), true),
         ];
         for (path, _) in &files {
             fs::write(path, "").expect("a file");

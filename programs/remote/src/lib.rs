@@ -66,7 +66,7 @@ pub use error::{ProcessError, SessionError, TaskEnd};
 pub use guardian::{Guardian, guard};
 pub use host::{ServeThread, TaskHost};
 pub use inherited::{PMI_FD, is_task};
-pub use job_name::JobName;
+pub use job_name::{HostName, JobName};
 pub use lock::RemoteLock;
 pub use mailbox::MailboxError;
 pub use native::Native;
