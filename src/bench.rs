@@ -347,7 +347,7 @@ pub fn run(args: &BenchArgs, command: &CommandLine) -> Result<Outcome, RunError>
     let (measured, wave) = match observed {
         Ok(observed) => observed,
         Err(error) => {
-            timeline.failed(told, || timeline::failure(&error));
+            timeline.failed(told, || timeline::failure(&error, spec.config.cycle_ps));
             return Err(error);
         }
     };

@@ -247,7 +247,7 @@ fn run(args: &ExecArgs, command: &CommandLine) -> Result<Outcome, RunError> {
     let (ran, wave) = match observed {
         Ok(observed) => observed,
         Err(error) => {
-            timeline.failed(told, || timeline::failure(&error));
+            timeline.failed(told, || timeline::failure(&error, spec.config.cycle_ps));
             return Err(with_command(error, &spec, command));
         }
     };

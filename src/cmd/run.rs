@@ -64,7 +64,8 @@ pub fn run(args: &RunArgs, command: &CommandLine) -> Result<Outcome, CommandErro
         Ok(report) => report,
         Err(error) => {
             timeline.failed(told, || {
-                gyre_replay::failure(&error, &workload.goal.placement)
+                let cycle_ps = workload.goal.spec.config.cycle_ps;
+                gyre_replay::failure(&error, &workload.goal.placement, cycle_ps)
             });
             return Err(runs.shown(error)?.into());
         }

@@ -301,6 +301,12 @@ await run(
     assert.ok((await text(page, "#verdict")).startsWith("deadlock"));
     assert.equal(await text(page, ".circle b"), "rank 0 → rank 1 → rank 2 → rank 0");
     assert.equal((await page.$$(".graph .edge.hot")).length, 3);
+    // It stands at the last progress, and marks a node that has work left.
+    const { failure, cursor, cycle, node, from, to } = await page.evaluate(() => ({ ...gyre.view, head: null, run: null, failure: gyre.head.failure, cycle: gyre.view.run.cycle }));
+    assert.ok(failure.cycle > 0 && Number.isInteger(failure.node));
+    assert.equal(cursor, failure.cycle * cycle);
+    assert.ok(from <= cursor && cursor <= to && to - from <= 1000 * cycle);
+    assert.equal(node, failure.node);
     assert.deepEqual(complaints, []);
     await page.close();
   }],

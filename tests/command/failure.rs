@@ -180,6 +180,22 @@ fn x2_a_failed_assertion_leaves_the_cycles_up_to_it() {
         assert_eq!(wave.nodes(), set(&["node0"]));
         // Its view ends there, with the message under way.
         let words = crate::first_view::check_failure(&scratch(name), cycle, false);
+        // It begins with the ports and registers of the failing instance.
+        let view = fs::read_to_string(scratch(name).with_extension("gtkw")).expect("the view");
+        let first = view
+            .lines()
+            .position(|line| line.starts_with("-failed in node0."));
+        let rows: Vec<&str> = view
+            .lines()
+            .skip(first.expect("the instance"))
+            .skip(1)
+            .filter(|line| !line.starts_with('@'))
+            .take_while(|line| !line.starts_with('-'))
+            .collect();
+        assert!(
+            rows.iter().any(|row| row.contains("push_i")) && rows.len() > 10,
+            "{rows:?}"
+        );
         let last = &words.last().expect("a message is under way").1;
         assert!(last != "done", "{words:?}");
         // What the assertion is about is there when it fails, at the beginning of its cycle.

@@ -319,6 +319,7 @@ async function start() {
     applyScheme();
     changed("look");
   });
+  if (typeof head.failure?.cycle === "number") head.failure.ps = head.failure.cycle * head.runs.at(-1).cycle;
   // A failure is that of the last machine.
   showRun(head.runs[head.failure ? head.runs.length - 1 : 0]);
   showFailure();

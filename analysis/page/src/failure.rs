@@ -8,6 +8,10 @@ use serde::Serialize;
 pub struct Failure {
     /// The error, as the command prints it.
     pub text: String,
+    /// The node that it concerns most, where that is known.
+    pub node: Option<u32>,
+    /// The cycle in which it was, or that of the last progress.
+    pub cycle: Option<u64>,
     /// Waits of tasks and threads, if the machine stood still.
     pub waits: Vec<Wait>,
 }

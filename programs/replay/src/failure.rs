@@ -10,20 +10,20 @@ use gyre::placement::Placement;
 use gyre::timeline;
 
 /// The error, with the operations that wait, and the threads.
-pub fn failure(error: &GoalError, placement: &Placement) -> Failure {
+pub fn failure(error: &GoalError, placement: &Placement, cycle_ps: u64) -> Failure {
     let mut source = error;
     while let GoalError::Shown { source: inner, .. } = source {
         source = inner;
     }
-    let mut waits = Vec::new();
+    let mut failure = Failure::default();
     if let GoalError::Machine { source, blocked } = source {
-        waits = operations(blocked, placement);
-        waits.append(&mut timeline::waits(source));
+        failure = timeline::of_machine(source, cycle_ps);
+        let mut waits = operations(blocked, placement);
+        waits.append(&mut failure.waits);
+        failure.waits = waits;
     }
-    Failure {
-        text: error.to_string(),
-        waits,
-    }
+    failure.text = error.to_string();
+    failure
 }
 
 fn operations(blocked: &Blocked, placement: &Placement) -> Vec<Wait> {

@@ -134,7 +134,7 @@ impl Machines {
         let Some((shown, wave)) = made.shown.take().zip(made.wave.as_ref()) else {
             return Ok(None);
         };
-        shown.finish(wave, subject.unwrap_or(wave.subject))
+        shown.finish(wave, subject.unwrap_or(wave.subject.clone()))
     }
 }
 

@@ -2,6 +2,8 @@
 //! The first view of a waveform: beside it a save file of GTKWave's with the signals that matter for one message, in
 //! the order in which it passes them, and in it a row of words that says what the message does.
 //!
+//! Where an assertion failed, the ports and registers of its instance come first.
+//!
 //! Which message: that which the waveform was asked for, that which was under way when a run failed, or the first in the
 //! waveform's cycles. Without messages it is a packet. When it did what is known from the events of the run that wrote the
 //! waveform.
@@ -18,7 +20,7 @@ use std::path::{Path, PathBuf};
 use gyre_files::{Output, Scratch};
 use gyre_sim::{SimError, TraceConfig};
 use gyre_timeline::{Messages, Recording};
-use gyre_wave::{Line, Radix, Row, SaveFile, Signal, WithRows};
+use gyre_wave::{Declared, Line, Radix, Row, SaveFile, Signal, WithRows};
 
 pub use follow::Subject;
 
@@ -94,7 +96,7 @@ impl Raw<'_> {
         let span_ps = window.start.saturating_mul(cycle_ps)..window.end.saturating_mul(cycle_ps);
         let followed = self.recording.and_then(|recording| {
             let messages = Messages::of(recording);
-            follow::follow(recording, &messages, self.subject, self.shown, &span_ps)
+            follow::follow(recording, &messages, &self.subject, self.shown, &span_ps)
         });
         let nodes = self.nodes_of_state(followed.as_ref());
         let groups = Groups::of(followed.as_ref(), nodes, self.dims);
@@ -108,6 +110,13 @@ impl Raw<'_> {
         };
         let reader = BufReader::new(gyre_files::open(self.file).map_err(io(path))?);
         let mut reader = WithRows::new(reader, rows.clone(), wanted);
+        if let Subject::Failure {
+            instance: Some(instance),
+            ..
+        } = &self.subject
+        {
+            reader.look_into(instance);
+        }
         if is_fst(path) {
             let made = Scratch::beside(path, ".fst").map_err(io(path))?;
             gyre_wave::vcd_to_fst(&mut reader, made.path()).map_err(|error| SimError::Trace {
@@ -123,7 +132,7 @@ impl Raw<'_> {
         }
 
         let declared = reader.declared();
-        let mut lines = Vec::new();
+        let mut lines = failing(reader.looked_into());
         if let Some(followed) = &followed {
             lines.push(Line::Title(followed.what.clone()));
             lines.push(Line::Title(followed.way.clone()));
@@ -173,7 +182,7 @@ impl Raw<'_> {
 
     /// Nodes whose state a view shows: where a run failed, or of a waveform in which nothing can be followed.
     fn nodes_of_state(&self, followed: Option<&Followed>) -> Vec<usize> {
-        match (self.subject, followed) {
+        match (&self.subject, followed) {
             (Subject::Failure { .. }, _) | (_, None) => self.shown.iter().copied().collect(),
             _ => Vec::new(),
         }
@@ -195,7 +204,7 @@ impl Raw<'_> {
         });
         let arrival = followed.and_then(|followed| followed.end_ps);
         let failure = match self.subject {
-            Subject::Failure { cycle, stalled } => {
+            Subject::Failure { cycle, stalled, .. } => {
                 let name = if stalled { "last progress" } else { "failure" };
                 Some((cycle * cycle_ps, name))
             }
@@ -206,6 +215,31 @@ impl Raw<'_> {
         let marker = |(at, name): (u64, &str)| covered(at).then(|| (at, name.to_owned()));
         vec![begin.and_then(marker), end.and_then(marker)]
     }
+}
+
+/// Most signals of a failing instance.
+const MAX_OF_INSTANCE: usize = 64;
+
+/// Rows of the instance in which an assertion failed: its ports and registers, in the order of their declaration.
+fn failing((scope, signals): (&str, &[(String, Declared)])) -> Vec<Line> {
+    if signals.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![Line::Title(format!("failed in {scope}"))];
+    let signal = |(name, declared): &(String, Declared)| {
+        Line::Signal(Signal {
+            name: format!("{scope}.{name}{}", declared.range),
+            label: name.clone(),
+            radix: match declared.width {
+                1 => Radix::Binary,
+                _ => Radix::Hexadecimal,
+            },
+            bit: None,
+            bright: true,
+        })
+    };
+    lines.extend(signals.iter().take(MAX_OF_INSTANCE).map(signal));
+    lines
 }
 
 /// The signal that has the cycle.

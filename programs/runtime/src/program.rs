@@ -213,7 +213,7 @@ impl Program {
         let ((mut report, sim), wave) = match observed {
             Ok(observed) => observed,
             Err(error) => {
-                timeline.failed(told, || timeline::failure(&error));
+                timeline.failed(told, || timeline::failure(&error, spec.config.cycle_ps));
                 return Err(error);
             }
         };

@@ -19,7 +19,7 @@ use crate::machine_file::MachineSpec;
 use crate::memory;
 use crate::options::{MachineOptions, UsageError, check_output, unwritable};
 use crate::spool::{folder_beside, is_whole};
-use crate::waves::CommandLine;
+use crate::waves::{self, CommandLine};
 
 /// Format of a timeline's file, by its ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl Timeline {
     ) -> Result<Option<String>, RunError> {
         let failure = wrong.map(|wrong| Failure {
             text: wrong.to_owned(),
-            waits: Vec::new(),
+            ..Failure::default()
         });
         let recordings = self.recorder.take();
         if let Some(error) = recordings.iter().find_map(Recording::error) {
@@ -310,26 +310,41 @@ fn page(
     gyre_page::html(&page).map_err(|error| RunError::Output(format!("--timeline: {error}")))
 }
 
-/// Failure of a run: its error, and the waits of threads if the machine stood still.
+/// Failure of a run: its error, where it was, and the waits of threads if the machine stood still.
 #[must_use]
-pub fn failure(error: &RunError) -> Failure {
+pub fn failure(error: &RunError, cycle_ps: u64) -> Failure {
     let mut source = error;
     while let RunError::Shown { source: inner, .. } = source {
         source = inner;
     }
-    let waits = match source {
-        RunError::Sim(error) | RunError::Job(JobError::Machine(error)) => waits(error),
-        _ => Vec::new(),
-    };
+    let text = error.to_string();
+    match source {
+        RunError::Sim(error) | RunError::Job(JobError::Machine(error)) => Failure {
+            text,
+            ..of_machine(error, cycle_ps)
+        },
+        _ => Failure {
+            text,
+            ..Failure::default()
+        },
+    }
+}
+
+/// Failure of a machine, without its text.
+#[must_use]
+pub fn of_machine(error: &SimError, cycle_ps: u64) -> Failure {
+    let at = waves::Failure::of(error, cycle_ps);
     Failure {
-        text: error.to_string(),
-        waits,
+        text: String::new(),
+        // A machine has fewer nodes.
+        node: at.as_ref().and_then(|at| at.node()).map(|node| node as u32),
+        cycle: at.map(|at| at.cycle()),
+        waits: waits(error),
     }
 }
 
 /// The threads that wait in a machine that stands still.
-#[must_use]
-pub fn waits(error: &SimError) -> Vec<Wait> {
+fn waits(error: &SimError) -> Vec<Wait> {
     let (SimError::Deadlock(report) | SimError::Watchdog { report, .. }) = error else {
         return Vec::new();
     };

@@ -120,6 +120,8 @@ pub struct Failure {
     when: When,
     /// Nodes that it concerns, most concerned first; empty where that is not known.
     nodes: Vec<usize>,
+    /// The instance of a module in which an assertion failed, by its scopes.
+    instance: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,7 +150,29 @@ impl Failure {
             }
             _ => return None,
         };
-        Some(Self { when, nodes })
+        let instance = match error {
+            SimError::Hardware { node, message, .. } => instance_in(message, *node),
+            _ => None,
+        };
+        Some(Self {
+            when,
+            nodes,
+            instance,
+        })
+    }
+
+    /// The cycle in which it was, or that of the last progress.
+    #[must_use]
+    pub fn cycle(&self) -> u64 {
+        match self.when {
+            When::In(cycle) | When::Since(cycle, _) => cycle,
+        }
+    }
+
+    /// The node that it concerns most.
+    #[must_use]
+    pub fn node(&self) -> Option<usize> {
+        self.nodes.first().copied()
     }
 
     /// The same failure, of a program that had made its last progress in this cycle.
@@ -169,6 +193,7 @@ impl Failure {
         Self {
             when: When::In(cycles.saturating_sub(1)),
             nodes: Vec::new(),
+            instance: None,
         }
     }
 
@@ -194,7 +219,11 @@ impl Failure {
             When::In(cycle) => (cycle, false),
             When::Since(progress, _) => (progress, true),
         };
-        Subject::Failure { cycle, stalled }
+        Subject::Failure {
+            cycle,
+            stalled,
+            instance: self.instance.clone(),
+        }
     }
 
     /// The `cycles` cycles that show it: the last ones, it included, or those around the last progress.
@@ -209,6 +238,22 @@ impl Failure {
             }
         }
     }
+}
+
+/// The instance that the text of a failed assertion of a node names, by its scopes from the node on: the first word with
+/// scopes in it.
+fn instance_in(message: &str, node: usize) -> Option<String> {
+    let of_path = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
+    let words = message.split(|c: char| !of_path(c));
+    let word = words
+        .map(|word| word.trim_matches('.'))
+        .find(|word| word.contains("gyre_node.") || word.contains(".u_"))?;
+    let inner = word.find("gyre_node").map_or(word, |at| &word[at..]);
+    let prefix = format!("node{node}.");
+    Some(match inner.starts_with(&prefix) {
+        true => inner.to_owned(),
+        false => prefix + inner,
+    })
 }
 
 /// A run that failed, and how it is shown.
@@ -535,6 +580,7 @@ mod tests {
             message: String::new(),
         });
         assert_eq!(broken.nodes, [3]);
+        assert_eq!((broken.node(), broken.cycle()), (Some(3), 100));
         assert_eq!(broken.window(10), 91..101);
         assert_eq!(broken.window(1), 100..101);
         assert_eq!(broken.window(1000), 0..101);
@@ -551,6 +597,19 @@ mod tests {
         assert_eq!(stalled(503).window(10), 496..503);
         assert_eq!(stalled(490).window(10), 496..501);
         assert!(Failure::of(&SimError::Stopped, 2000).is_none());
+    }
+
+    #[test]
+    fn x2_the_instance_of_a_failed_assertion_is_known_by_its_scopes() {
+        let of = |message| instance_in(message, 3);
+        let scopes = "node3.gyre_node.gen_port[2].u_output.u_credits";
+        for message in [
+            "[1662] %Error: a.sv:9: Assertion failed in node3.gyre_node.gen_port[2].u_output.u_credits: no",
+            "Assertion failed in TOP.gyre_node.gen_port[2].u_output.u_credits: 'assert' failed.",
+        ] {
+            assert_eq!(of(message).as_deref(), Some(scopes), "{message}");
+        }
+        assert_eq!(of("AXI: awlen.max of port 2"), None);
     }
 
     #[test]
@@ -587,6 +646,7 @@ mod tests {
             failure: Failure {
                 when: When::In(9),
                 nodes: (0..12).collect(),
+                instance: None,
             },
             machine: 0,
             nodes: 12,

@@ -59,6 +59,11 @@ pub struct WithRows<R> {
     path: String,
     /// Characters of the longest identifier.
     longest: usize,
+    /// The scope that is looked into, and the signals of the nearest scope around it that there is.
+    looked: String,
+    found: Vec<(String, Declared)>,
+    /// By length of its path: the signals of each scope around that, and of itself.
+    around: BTreeMap<usize, Vec<(String, Declared)>>,
     first: Option<u64>,
     last: u64,
     line: Vec<u8>,
@@ -90,12 +95,42 @@ impl<R: BufRead> WithRows<R> {
             in_header: true,
             path: String::new(),
             longest: 0,
+            looked: String::new(),
+            found: Vec::new(),
+            around: BTreeMap::new(),
             first: None,
             last: 0,
             line: Vec::new(),
             out: Vec::new(),
             taken: 0,
         }
+    }
+
+    /// Notes the signals of a scope, of the nearest one around it that has some: an error may name more scopes than a waveform.
+    pub fn look_into(&mut self, scope: &str) {
+        scope.clone_into(&mut self.looked);
+    }
+
+    /// The scope that was looked into, and its own signals, as they are declared.
+    pub fn looked_into(&self) -> (&str, &[(String, Declared)]) {
+        (&self.looked, &self.found)
+    }
+
+    /// Notes a signal of the scope that is looked into.
+    fn look_at(&mut self, name: &str, declared: Declared) {
+        let scope = self.path.trim_end_matches('.');
+        let around = |inner: &str| {
+            inner
+                .strip_prefix(scope)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        if scope.is_empty() || !around(&self.looked) {
+            return;
+        }
+        self.around
+            .entry(scope.len())
+            .or_default()
+            .push((name.to_owned(), declared));
     }
 
     /// The wanted signals that there are, as far as the waveform has been read; rows are among them.
@@ -133,7 +168,7 @@ impl<R: BufRead> WithRows<R> {
     }
 
     fn header_line(&mut self) {
-        let line = String::from_utf8_lossy(&self.line);
+        let line = String::from_utf8_lossy(&self.line).into_owned();
         let mut words = line.split_ascii_whitespace();
         match words.next() {
             Some("$scope") => {
@@ -154,16 +189,24 @@ impl<R: BufRead> WithRows<R> {
                 };
                 self.longest = self.longest.max(code.len());
                 let full = format!("{}{name}", self.path);
+                let range = words.next().filter(|word| *word != "$end");
+                let declared = Declared {
+                    width: width.parse().unwrap_or(0),
+                    range: range.unwrap_or_default().to_owned(),
+                };
+                let name = name.to_owned();
                 if self.wanted.contains(&full) {
-                    let range = words.next().filter(|word| *word != "$end");
-                    let declared = Declared {
-                        width: width.parse().unwrap_or(0),
-                        range: range.unwrap_or_default().to_owned(),
-                    };
-                    self.declared.insert(full, declared);
+                    self.declared.insert(full, declared.clone());
                 }
+                self.look_at(&name, declared);
             }
-            Some("$enddefinitions") => self.declare_rows(),
+            Some("$enddefinitions") => {
+                if let Some((length, found)) = std::mem::take(&mut self.around).pop_last() {
+                    self.looked.truncate(length);
+                    self.found = found;
+                }
+                self.declare_rows();
+            }
             _ => {}
         }
     }
@@ -284,6 +327,25 @@ mod tests {
         reader.read_to_string(&mut text).expect("text");
         assert_eq!(reader.times(), Some((10, 20)));
         (text, reader.declared().clone())
+    }
+
+    #[test]
+    fn x2_signals_of_a_scope_are_noted_or_those_of_the_nearest_around_it() {
+        for (scope, found, name) in [
+            ("top.u", "top.u", "bus"),
+            ("top.u.label", "top.u", "bus"),
+            ("top.used", "top", "clk"),
+            ("other.u", "other.u", ""),
+        ] {
+            let mut reader = WithRows::new(VCD.as_bytes(), Vec::new(), BTreeSet::new());
+            reader.look_into(scope);
+            let mut text = String::new();
+            reader.read_to_string(&mut text).expect("text");
+            let (looked, signals) = reader.looked_into();
+            let names: Vec<&str> = signals.iter().map(|(name, _)| name.as_str()).collect();
+            let expected: &[&str] = if name.is_empty() { &[] } else { &[name] };
+            assert_eq!((looked, &names[..]), (found, expected), "{scope}");
+        }
     }
 
     #[test]

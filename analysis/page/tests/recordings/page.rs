@@ -137,6 +137,8 @@ fn x7_a_page_holds_its_run_and_is_a_function_of_it() {
 fn x7_a_page_of_a_failure_has_who_waits_and_no_figures() {
     let failure = Failure {
         text: "deadlock </script>".to_owned(),
+        node: Some(1),
+        cycle: Some(70),
         waits: vec![Wait {
             who: "rank 0: recv".to_owned(),
             rank: Some(0),
@@ -159,5 +161,7 @@ fn x7_a_page_of_a_failure_has_who_waits_and_no_figures() {
     let (head, bytes) = opened(&html(&page).expect("a page"));
     assert!(head["figures"].is_null() && bytes.is_empty());
     assert_eq!(head["failure"]["waits"][0]["on"], 1);
+    assert_eq!(head["failure"]["node"], 1);
+    assert_eq!(head["failure"]["cycle"], 70);
     assert_eq!(head["failure"]["text"], "deadlock </script>");
 }

@@ -12,7 +12,7 @@ use gyre_timeline::{
 const MAX_WAIT: u64 = 256;
 
 /// Subject of a waveform.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Subject {
     /// Its cycles.
     #[default]
@@ -32,6 +32,8 @@ pub enum Subject {
         cycle: u64,
         /// Whether there was no progress after it.
         stalled: bool,
+        /// The instance of a module in which an assertion failed, by its scopes from the node on, and as an error names it.
+        instance: Option<String>,
     },
 }
 
@@ -83,7 +85,7 @@ pub(super) struct Followed {
 pub(super) fn follow(
     recording: &Recording,
     messages: &Messages,
-    subject: Subject,
+    subject: &Subject,
     shown: &BTreeSet<usize>,
     span_ps: &Range<u64>,
 ) -> Option<Followed> {
@@ -104,7 +106,7 @@ pub(super) fn follow(
         })
     };
     let all = || messages.all().iter().filter(|message| ends(message) > 0);
-    let found = match subject {
+    let found = match *subject {
         Subject::Message {
             from_cycle,
             source,

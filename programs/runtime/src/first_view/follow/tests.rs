@@ -112,7 +112,7 @@ fn recording(mut events: Vec<Event>, end_ps: u64) -> Recording {
 fn followed(recording: &Recording, subject: Subject) -> Followed {
     let (shown, span) = ([0, 2].into(), 0..recording.end_ps);
     let messages = Messages::of(recording);
-    follow(recording, &messages, subject, &shown, &span).expect("something to follow")
+    follow(recording, &messages, &subject, &shown, &span).expect("something to follow")
 }
 
 #[test]
@@ -172,7 +172,13 @@ fn x2_of_a_failure_the_message_that_got_on_last_is_followed() {
     let recording = recording(events, 200_000);
     let at = |cycle| {
         let stalled = false;
-        followed(&recording, Subject::Failure { cycle, stalled }).flights[0].id
+        let instance = None;
+        let subject = Subject::Failure {
+            cycle,
+            stalled,
+            instance,
+        };
+        followed(&recording, subject).flights[0].id
     };
     // The first has just arrived; it is done; the second is on its way; both are done.
     assert_eq!([at(30), at(40), at(50), at(90)], [5, 6, 6, 6]);
