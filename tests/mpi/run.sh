@@ -199,6 +199,11 @@ windows_repeat() {
     compile rma && twice 60 -n 2 --shape 2x1 -- "$work/rma" fence locks
 }
 
+# threads_meet: with two tasks, barriers of threads that follow each other let none through before all have come.
+threads_meet() {
+    compile comm_threads && twice 60 -n 2 --shape 2x1 -- "$work/comm_threads"
+}
+
 # within SECONDS COMMAND...: the same, and no run takes longer.
 within() {
     local limit=$1 begin=$EPOCHREALTIME took
@@ -374,6 +379,7 @@ test_ x6_objects_of_mpi_work objects -n 4 --shape 2x2 --
 test_ x6_objects_of_mpi_work_for_6_tasks_on_3_nodes objects -n 6 --shape 3 -- communicators types topologies files
 
 test_ x6_threads_have_collectives_on_communicators_of_their_own repeat comm_threads
+test_ x6_x11_barriers_of_threads_wait_for_all_of_them threads_meet
 test_ x6_a_profiling_tool_sees_collectives profiled
 test_ x6_tasks_of_a_node_share_windows sections node -n 4 --shape 2x1 -- tasks windows
 test_ x1_x11_regions_of_openmp_repeat within 10 repeat hybrid regions

@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use smallvec::SmallVec;
+
 use crate::connection::{Link, is_attached};
 use crate::protocol::Request;
 
@@ -29,6 +31,9 @@ struct Waiter {
     mask: u32,
     woken: AtomicBool,
 }
+
+/// Waiters that are in no queue any more.
+type Waiters = SmallVec<[Arc<Waiter>; 4]>;
 
 fn queues() -> MutexGuard<'static, BTreeMap<usize, VecDeque<Arc<Waiter>>>> {
     // Each change is a single push or removal.
@@ -122,43 +127,47 @@ pub fn wake_masked(key: usize, count: usize, mask: u32) -> usize {
     if COUNT.load(Ordering::SeqCst) == 0 {
         return 0;
     }
-    for woken in 0..count {
-        let first = {
-            let mut queues = queues();
-            let Some(queue) = queues.get_mut(&key) else {
-                return woken;
-            };
-            let place = queue.iter().position(|waiter| waiter.mask & mask != 0);
-            place.and_then(|place| queue.remove(place))
+    let mut woken = Waiters::new();
+    {
+        let mut queues = queues();
+        let Some(queue) = queues.get_mut(&key) else {
+            return 0;
         };
-        let Some(first) = first else {
-            return woken;
-        };
-        end_wait(&first);
+        queue.retain(|waiter| {
+            let wakes = woken.len() < count && waiter.mask & mask != 0;
+            if wakes {
+                woken.push(Arc::clone(waiter));
+            }
+            !wakes
+        });
     }
-    count
+    end_waits(&woken);
+    woken.len()
 }
 
 /// Ends the wait of a thread of the task, whatever it waits for.
 pub fn interrupt(thread: u32) {
-    let waiters: Vec<Arc<Waiter>> = queues()
+    let waiters: Waiters = queues()
         .values_mut()
         .filter_map(|queue| {
             let place = queue.iter().position(|waiter| waiter.thread == thread)?;
             queue.remove(place)
         })
         .collect();
-    for waiter in &waiters {
-        end_wait(waiter);
-    }
+    end_waits(&waiters);
 }
 
-fn end_wait(waiter: &Waiter) {
-    waiter.woken.store(true, Ordering::Release);
+/// Ends waits that are in no queue any more: a thread whose wait has ended may run before the others' do, and wait again.
+fn end_waits(waiters: &[Arc<Waiter>]) {
+    for waiter in waiters {
+        waiter.woken.store(true, Ordering::Release);
+    }
     if is_attached() {
-        let thread = waiter.thread;
-        // At once: this thread may wait elsewhere for its effect.
-        Link.tell(&Request::Unpark { thread });
+        for waiter in waiters {
+            let thread = waiter.thread;
+            // At once: this thread may wait elsewhere for its effect.
+            Link.tell(&Request::Unpark { thread });
+        }
     }
 }
 

@@ -305,10 +305,33 @@ static void files(void) {
   }
 }
 
+/** Writes to a file and reads it while others wait: the C library does it in threads of its own. */
+static void background_files(void) {
+  enum { PARTS = 4, WORDS = 10000 };
+  static int words[PARTS][WORDS], found[PARTS][WORDS];
+  MPI_File file;
+  MPI_Request requests[PARTS];
+  char name[64];
+  snprintf(name, sizeof name, "objects-%d-%d.bin", size, rank);
+  CHECK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file) ==
+        MPI_SUCCESS);
+  for (int i = 0; i < PARTS; i++) {
+    for (int j = 0; j < WORDS; j++) words[i][j] = i + j + rank;
+    MPI_File_iwrite_at(file, i * (MPI_Offset)sizeof words[i], words[i], WORDS, MPI_INT, &requests[i]);
+  }
+  MPI_Waitall(PARTS, requests, MPI_STATUSES_IGNORE);
+  for (int i = 0; i < PARTS; i++)
+    MPI_File_iread_at(file, i * (MPI_Offset)sizeof found[i], found[i], WORDS, MPI_INT, &requests[i]);
+  MPI_Waitall(PARTS, requests, MPI_STATUSES_IGNORE);
+  CHECK(!memcmp(words, found, sizeof words));
+  MPI_File_close(&file);
+}
+
 int main(int argc, char **argv) {
   static const struct section SECTIONS[] = {
       {"communicators", communicators}, {"types", types},   {"topologies", topologies},
       {"attributes", attributes},       {"errors", errors}, {"files", files},
+      {"background_files", background_files},
   };
   int level, there, version, subversion;
   MPI_Initialized(&there);

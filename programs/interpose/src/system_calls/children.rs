@@ -13,6 +13,9 @@ use crate::{boundary, clocks, job};
 /// Flag of `clone` and `clone3`: parent and child share their memory.
 const SHARES_MEMORY: usize = libc::CLONE_VM as usize;
 
+/// Flag of `clone` and `clone3`: the child is a thread of its parent's process.
+const THREAD: usize = libc::CLONE_THREAD as usize;
+
 /// Whether the process has ever made another.
 static MADE: AtomicBool = AtomicBool::new(false);
 
@@ -76,12 +79,23 @@ impl Looks {
 /// call but the program.
 pub fn continues_elsewhere(call: &Call) -> bool {
     let [a, b, ..] = call.arguments;
+    let flags = match call.number {
+        libc::SYS_clone => a,
+        libc::SYS_clone3 => {
+            // SAFETY: the program's arguments, which begin with the flags.
+            unsafe { call.address::<u64>(0).as_ref() }.map_or(0, |&flags| flags as usize)
+        }
+        _ => 0,
+    };
     let elsewhere = match call.number {
         libc::SYS_vfork | libc::SYS_clone3 => true,
         libc::SYS_clone => a & SHARES_MEMORY != 0 || b != 0,
         _ => false,
     };
-    if elsewhere {
+    if flags & THREAD != 0 {
+        // The machine does not serve it: the C library makes it for its own work, such as asynchronous files.
+        waiting::expect_others();
+    } else if elsewhere {
         MADE.store(true, Ordering::Relaxed);
     }
     elsewhere
