@@ -7,8 +7,5 @@ The key is the unit, a colon and the array. An array that is not here fails `mak
 KNOWN = {
     "desc_fetch:raw_mem": "the read is registered, but 32 words of 512 bits would fill 15 block RAMs to a twentieth",
     "packetizer:header_q": "the header of a FIFO is read in the cycle in which the FIFO is chosen",
-    "tx_path:u_realign.mem": "a beat is read and shifted in the same cycle",
-    "tx_path.2:u_realign.mem": "a beat is read and shifted in the same cycle",
-    "flow_store:header_mem": "a packet's header is read in the cycle in which its slot is chosen",
-    "flow_store:body_mem": "a packet's flits are read in the cycle in which they move",
+    "flow_store:u_headers.mem": "the read is registered, but 32 words of 288 bits would fill 8 block RAMs to a sixteenth",
 }

@@ -308,6 +308,27 @@ CELLS = [
         ),
     ),
     Cell(
+        "tx_realign",
+        bound=12,
+        cover=14,
+        unbounded=False,
+        faults=(
+            Fault("dma/tx_realign.sv", "rptr_q != wptr_q && pop_o == front_q;", "rptr_q != wptr_q && !front_q;"),
+            Fault("dma/tx_realign.sv", "if (fetch || pop_o) front_q <= fetch;", "if (fetch) front_q <= 1'b1;"),
+        ),
+    ),
+    Cell(
+        "tx_realign",
+        parameters=("FlitBytes=32",),
+        bound=12,
+        cover=14,
+        unbounded=False,
+        faults=(
+            Fault("dma/tx_realign.sv", "front_q ? front : last_q", "front"),
+            Fault("dma/tx_realign.sv", "if (fetch || (pop_o && !front_q)) rptr_q", "if (fetch) rptr_q"),
+        ),
+    ),
+    Cell(
         "link_unit",
         bound=26,
         cover=24,

@@ -66,10 +66,6 @@ module flow_store
     return NumW'(32'(id) * Window + 32'(seq & flow_seq_t'(Window - 1)));
   endfunction
 
-  header_t         header_mem [NPlace];
-  logic [31:0]     dbg_mem    [NPlace];
-  logic [FW-1:0]   body_mem   [NPlace * BodyFlits];
-
   // ---- stage 1: choose ------------------------------------------------------------------------------
   logic [NIn-1:0]  want, gnt;
   logic            ready, pick, failed;
@@ -204,49 +200,81 @@ module flow_store
       left_q[path_q]  <= flits;
       info_q[path_q]  <= packet_info(hdr_q.kind, hdr_q.src, hdr_q.sw0[29:0], hdr_q.sw1[29:0]);
       where_q[path_q] <= hdr_q.target;
-      if (claim_o && !drop) begin
-        header_mem[slot_number(hdr_q.flow[IdW-1:0], hdr_q.flow_seq)] <= hdr_q;
-        dbg_mem[slot_number(hdr_q.flow[IdW-1:0], hdr_q.flow_seq)]    <= dbg_q;
-      end
     end else if (store) begin
       left_q[path_q] <= left - 1'b1;
-      body_mem[BodyW'(32'(slot_number(ref_q[path_q].id[IdW-1:0], ref_q[path_q].seq)) * BodyFlits + BodyFlits - 32'(left))]
-          <= data_q;
     end
   end
   assign err_o = err_q;
 
+  // ---- slots' memories --------------------------------------------------------------------------------
+  logic [NumW-1:0]  store_slot, next_slot;
+  logic [BodyW-1:0] store_place, body_place;
+  logic             next, body;               // a packet starts; its next flit is of its payload
+  header_t          stored;
+  logic [31:0]      out_dbg;
+  logic [FW-1:0]    out_body;
+
+  // Flits of a payload end at the end of their slot.
+  function automatic logic [BodyW-1:0] place(logic [NumW-1:0] slot, logic [CountW-1:0] count);
+    return BodyW'(32'(slot) * BodyFlits + BodyFlits - 32'(count));
+  endfunction
+
+  always_comb begin
+    store_slot  = '0;
+    store_place = '0;
+    if (first) store_slot = slot_number(hdr_q.flow[IdW-1:0], hdr_q.flow_seq);
+    else if (store) store_place = place(slot_number(ref_q[path_q].id[IdW-1:0], ref_q[path_q].seq), left);
+  end
+
+  gyre_ram #(
+      .Width($bits(header_t) + 32),
+      .Depth(NPlace)
+  ) u_headers (
+      .clk_i,
+      .rst_ni,
+      .write_i(claim_o && !drop),
+      .waddr_i(store_slot),
+      .wdata_i({hdr_q, dbg_q}),
+      .read_i (next),
+      .raddr_i(next_slot),
+      .rdata_o({stored, out_dbg})
+  );
+
+  gyre_ram #(
+      .Width(FW),
+      .Depth(NPlace * BodyFlits)
+  ) u_bodies (
+      .clk_i,
+      .rst_ni,
+      .write_i(store),
+      .waddr_i(store_place),
+      .wdata_i(data_q),
+      .read_i (body),
+      .raddr_i(body_place),
+      .rdata_o(out_body)
+  );
+
   // ---- packets in their order ---------------------------------------------------------------------------
-  // Flits are counted down, as they were stored: the payload ends at the end of its slot.
-  logic             out_q, next;
-  logic [IdW-1:0]   out_flow, out_flow_q;
-  logic [NumW-1:0]  out_slot, out_slot_q;
-  logic [6:0]       cnt_q, out_flits_q;
-  header_t          out_hdr, out_hdr_q;
-  logic [31:0]      out_dbg_q;
+  logic             out_q, out_tail;
+  logic [IdW-1:0]   next_flow, out_flow_q;
+  logic [NumW-1:0]  out_slot_q;
+  logic [6:0]       cnt_q, out_flits;
+  header_t          out_hdr;
   logic [NFlow-1:0] candidates, out_gnt;
-  logic             out_tail;
 
   assign candidates = out_q ? '0 : head_i;
   assign next       = candidates != '0;
   rr_arbiter #(.N(NFlow)) u_turn (.clk_i, .rst_ni, .req_i(candidates), .advance_i(next), .gnt_o(out_gnt));
 
   always_comb begin
-    out_flow  = '0;
-    out_slot = '0;
-    out_hdr   = '0;
+    next_flow = '0;
+    next_slot = '0;
     if (next) begin
-      for (int unsigned f = 0; f < NFlow; f++) if (out_gnt[f]) out_flow = IdW'(f);
-      out_slot = slot_number(out_flow, seq_i[out_flow]);
-      out_hdr   = header_mem[out_slot];
-      out_hdr.flow       = '0;
-      out_hdr.flow_seq   = '0;
-      out_hdr.flow_valid = 1'b0;
-      out_hdr.seq        = out_hdr.kind == KindMemFifo ? out_hdr.offset[18:9] : '0;
+      for (int unsigned f = 0; f < NFlow; f++) if (out_gnt[f]) next_flow = IdW'(f);
+      next_slot = slot_number(next_flow, seq_i[next_flow]);
     end
   end
 
-  assign out_tail = cnt_q + 1'b1 == out_flits_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       out_q <= 1'b0;
@@ -261,30 +289,38 @@ module flow_store
   end
   always_ff @(posedge clk_i) begin
     if (next) begin
-      out_flow_q  <= out_flow;
-      out_slot_q <= out_slot;
-      out_hdr_q   <= out_hdr;
-      out_dbg_q   <= dbg_mem[out_slot];
-      out_flits_q <= packet_flits(out_hdr.len, FlitBytes);
+      out_flow_q <= next_flow;
+      out_slot_q <= next_slot;
     end
   end
 
   logic [HeaderFlits-1:0][FW-1:0] header_flits;
-  assign header_flits = out_hdr_q;
+  assign header_flits = out_hdr;
   always_comb begin
+    out_hdr    = '0;
+    out_flits  = '0;
+    out_tail   = 1'b0;
     out_data_o = '0;
     out_ctl_o  = '0;
     release_o  = '0;
     going_o    = '0;
+    body       = 1'b0;
+    body_place = '0;
     if (out_q) begin
+      out_hdr            = stored;
+      out_hdr.flow       = '0;
+      out_hdr.flow_seq   = '0;
+      out_hdr.flow_valid = 1'b0;
+      out_hdr.seq        = stored.kind == KindMemFifo ? stored.offset[18:9] : '0;
+      out_flits          = packet_flits(stored.len, FlitBytes);
+      out_tail           = cnt_q + 1'b1 == out_flits;
       going_o[out_flow_q] = 1'b1;
-      out_ctl_o  = '{err: 1'b0, tail: out_tail, head: cnt_q == '0, dbg: out_dbg_q};
-      if (cnt_q < 7'(HeaderFlits)) begin
-        for (int unsigned h = 0; h < HeaderFlits; h++) if (cnt_q == 7'(h)) out_data_o = header_flits[h];
-      end else begin
-        out_data_o = body_mem[BodyW'(32'(out_slot_q) * BodyFlits + BodyFlits - 32'(out_flits_q) + 32'(cnt_q))];
-      end
+      out_ctl_o  = '{err: 1'b0, tail: out_tail, head: cnt_q == '0, dbg: out_dbg};
+      out_data_o = out_body;
+      for (int unsigned h = 0; h < HeaderFlits; h++) if (cnt_q == 7'(h)) out_data_o = header_flits[h];
       release_o[out_flow_q] = out_ready_i && out_tail;
+      body       = out_ready_i && !out_tail && cnt_q + 1'b1 >= 7'(HeaderFlits);
+      body_place = place(out_slot_q, CountW'(out_flits - cnt_q - 1'b1));
     end
   end
   assign out_valid_o = out_q;

@@ -81,7 +81,7 @@ module tx_path
   end
 
   // ---- payload reads; an answer brings its payload along -----------------------------------------
-  logic rdy_empty, rdy_err, rdy_pop, pop_beat;
+  logic rdy_empty, rdy_err, rdy_pop, pop_beat, realign_idle;
   tx_read #(.CmdDepth(CmdDepth), .BeatDepth(BeatDepth)) u_read (
       .clk_i, .rst_ni, .push_i(cmd_valid_i && cmd_i.header.len != '0 && !cmd_i.answer),
       .addr_i(cmd_i.addr), .len_i(cmd_i.header.len), .ar_valid_o, .ar_ready_i, .ar_addr_o, .ar_len_o,
@@ -196,7 +196,7 @@ module tx_path
       .clk_i, .rst_ni, .beat_valid_i(r_valid_i), .beat_data_i(r_data_i),
       .header_i(own), .header_data_i(header_flit), .load_i(load), .shift_i(send_payload && !own), .tail_i(tail),
       .offset_i(pkt.addr[5:0]), .beats_i(beats), .left_i(left_q),
-      .pop_o(pop_beat), .data_o(inj_data_o)
+      .pop_o(pop_beat), .data_o(inj_data_o), .idle_o(realign_idle)
   );
 
   logic             inj_valid_q;
@@ -230,7 +230,7 @@ module tx_path
   );
   assign retire_valid_o = !ret_empty;
 
-  assign idle_o = !ar_valid_o && !start && at_start && !inj_valid_q && ret_empty;
+  assign idle_o = !ar_valid_o && !start && at_start && !inj_valid_q && ret_empty && realign_idle;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

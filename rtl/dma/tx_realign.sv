@@ -23,7 +23,8 @@ module tx_realign
     input  logic [3:0]      beats_i,       // of the payload
     input  logic [9:0]      left_i,        // payload bytes in this and later flits
     output logic            pop_o,         // a beat is used up
-    output logic [FW-1:0]   data_o         // the flit, a cycle later
+    output logic [FW-1:0]   data_o,        // the flit, a cycle later
+    output logic            idle_o         // no beat moves without a signal from outside
 );
   localparam int unsigned Parts = AxiBytes / FlitBytes;   // flits a beat
   localparam int unsigned PartW = $clog2(Parts);
@@ -37,11 +38,12 @@ module tx_realign
     $fatal(1, "tx_realign: BeatDepth is %0d; expected a power of two", BeatDepth);
   end
 
-  logic [FW-1:0]    mem [BeatDepth * Parts];
-  logic [PtrW-1:0]  wptr_q, rptr_q;
+  logic [PtrW-1:0]  wptr_q, rptr_q;         // beat written next, and that read from the RAM next
+  logic             front_q, fetch;         // the RAM's output is the oldest beat; a beat leaves the RAM
+  logic [AxiW-1:0]  front;
   logic [PartW-1:0] part_q, part;
   logic [3:0]       left_q, left;           // beats of the packet that are not used up
-  logic [FW-1:0]    residual_q, data_q;
+  logic [FW-1:0]    read, residual_q, data_q;
   logic             step, wrap;
 
   assign step  = load_i || shift_i;
@@ -51,29 +53,63 @@ module tx_realign
   // A payload may end before its flits do: then there is nothing more to read, and padding is zero.
   assign pop_o = step && left != '0 && (wrap || tail_i);
 
+  // Pointers differ while beats are in the RAM: the output has one of BeatDepth, or the only one came in the cycle before.
+  assign fetch  = rptr_q != wptr_q && pop_o == front_q;
+  assign idle_o = !fetch;
+
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      wptr_q <= '0;
-      rptr_q <= '0;
-      part_q <= '0;
-      left_q <= '0;
+      wptr_q  <= '0;
+      rptr_q  <= '0;
+      front_q <= 1'b0;
+      part_q  <= '0;
+      left_q  <= '0;
     end else begin
       if (beat_valid_i) wptr_q <= wptr_q + 1'b1;
       if (step) begin
         part_q <= part + 1'b1;
         left_q <= left - 4'(pop_o);
       end
-      if (pop_o) rptr_q <= rptr_q + 1'b1;
+      if (fetch || pop_o) front_q <= fetch;
+      if (fetch || (pop_o && !front_q)) rptr_q <= rptr_q + 1'b1;
+    end
+  end
+
+  gyre_ram #(
+      .Width(AxiW),
+      .Depth(BeatDepth)
+  ) u_beats (
+      .clk_i,
+      .rst_ni,
+      .write_i(beat_valid_i),
+      .waddr_i(wptr_q),
+      .wdata_i(beat_data_i),
+      .read_i (fetch),
+      .raddr_i(rptr_q),
+      .rdata_o(front)
+  );
+
+  // With one header flit the payload starts in the cycle after its only beat came, which is not in front then.
+  logic [AxiW-1:0] beat;
+  if (HeaderBytes == FlitBytes) begin : gen_direct
+    logic [AxiW-1:0] last_q;
+    always_ff @(posedge clk_i) if (beat_valid_i) last_q <= beat_data_i;
+    assign beat = front_q ? front : last_q;
+  end else begin : gen_front
+    assign beat = front;
+  end
+
+  always_comb begin
+    read = '0;
+    if (step) begin
+      for (int unsigned k = 0; k < Parts; k++) if (part == PartW'(k)) read = beat[k*FW+:FW];
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (beat_valid_i) begin
-      for (int unsigned k = 0; k < Parts; k++) mem[{wptr_q, PartW'(k)}] <= beat_data_i[k*FW+:FW];
-    end
-    if (step) residual_q <= mem[{rptr_q, part}];
+    if (step) residual_q <= read;
     if (header_i) data_q <= header_data_i;
-    if (shift_i) data_q <= masked(aligned({mem[{rptr_q, part}], residual_q}, offset_i[FineW-1:0]), left_i);
+    if (shift_i) data_q <= masked(aligned({read, residual_q}, offset_i[FineW-1:0]), left_i);
   end
 
   // Bytes from `fine` on.
@@ -99,6 +135,10 @@ module tx_realign
     if (rst_ni && shift_i && tail_i) begin
       AllUsed : assert (left == 4'(pop_o))
       else $fatal(1, "%m: beats left over after a packet");
+    end
+    if (rst_ni && pop_o) begin
+      InFront : assert (front_q || (HeaderBytes == FlitBytes && rptr_q + 1'b1 == wptr_q))
+      else $fatal(1, "%m: the oldest beat is not in front");
     end
   end
 `endif
