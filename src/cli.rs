@@ -14,7 +14,7 @@ use gyre::waves::CommandLine;
 
 use crate::bench;
 use crate::cmd::check::{self, CheckCommand};
-use crate::cmd::{compare, exec, fuzz, run, sweep, why, workload};
+use crate::cmd::{compare, exec, fuzz, record, run, sweep, why, workload};
 use crate::error::CommandError;
 
 /// Runs parallel programs on the RTL of a torus machine, cycle by cycle.
@@ -36,6 +36,9 @@ enum Command {
     /// Runs processes as the tasks of a program
     #[command(after_help = exec::settings_help())]
     Exec(exec::ExecArgs),
+    /// Runs an MPI program as `exec` does, and writes its trace, which `run` replays
+    #[command(after_help = exec::settings_help())]
+    Record(record::RecordArgs),
     /// Ends the remaining tasks of `exec` when its machine has ended
     #[command(name = exec::GUARD, hide = true)]
     GuardJob(exec::GuardArgs),
@@ -91,6 +94,13 @@ pub fn main() -> ExitCode {
             (outcome.text(args.workload.json), outcome.passed)
         }),
         Command::Exec(args) => exec::main(&args, &command),
+        Command::Record(args) => match record::run(args) {
+            Ok(outcome) => exec::report(outcome),
+            Err(error) => {
+                complain(format_args!("{error}"));
+                ExitCode::from(error.status())
+            }
+        },
         Command::GuardJob(args) => exec::guard(&args),
         Command::Why(args) => show(why::run(*args), |reasons| (reasons.text(), true)),
         Command::Bench(args) if args.list => print(&bench::list(), ExitCode::SUCCESS),

@@ -7,6 +7,8 @@ pub mod exec;
 pub mod fuzz;
 pub mod link_use;
 mod memory;
+pub mod record;
+mod recorded;
 pub mod run;
 mod subject;
 pub mod sweep;

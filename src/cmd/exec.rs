@@ -87,6 +87,9 @@ pub struct ExecArgs {
     /// Writes the figures of the run, one JSON object
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Collectives of MPI send messages, as its library has them, in place of the driver's.
+    #[arg(skip)]
+    pub messages_alone: bool,
     /// Options of the machine.
     #[command(flatten)]
     pub machine: MachineOptions,
@@ -136,19 +139,22 @@ pub fn main(args: &ExecArgs, command: &CommandLine) -> ExitCode {
         Ok(outcome)
     });
     match result {
-        Ok(outcome) => {
-            let mut lines = outcome.pictures;
-            lines.push(format!("{} cycles simulated", outcome.sim.cycles));
-            lines.push(format!("hash {}", outcome.hash));
-            // Where that cannot be written, the exit status alone says how it ended.
-            let _ = writeln!(io::stderr().lock(), "{}", lines.join("\n"));
-            ExitCode::SUCCESS
-        }
+        Ok(outcome) => report(outcome),
         Err(error) => {
             complain(format_args!("{error}"));
             ExitCode::from(error.status())
         }
     }
+}
+
+/// Ends a command whose program has run to its end: standard output and standard error are the program's, so few lines follow.
+pub fn report(outcome: Outcome) -> ExitCode {
+    let mut lines = outcome.pictures;
+    lines.push(format!("{} cycles simulated", outcome.sim.cycles));
+    lines.push(format!("hash {}", outcome.hash));
+    // Where that cannot be written, the exit status alone says how it ended.
+    let _ = writeln!(io::stderr().lock(), "{}", lines.join("\n"));
+    ExitCode::SUCCESS
 }
 
 /// Writes the figures of a run, one JSON object, where standard output is the program's.
@@ -170,7 +176,7 @@ pub(super) struct Ran {
     /// Flits sent by each port of each node.
     flits: Vec<Vec<u64>>,
     /// Why the run need not repeat, if so.
-    does_not_repeat: Vec<String>,
+    pub(super) does_not_repeat: Vec<String>,
     /// Tasks that have ended with open clients, in that order.
     amid: Vec<u32>,
     /// Requests for whose answers processes have waited.
@@ -451,6 +457,9 @@ impl Process {
         let mut command = Command::new(&args.program[0]);
         command.args(&args.program[1..]);
         environment::prepare(&mut command);
+        if args.messages_alone {
+            environment::leave_collectives(&mut command);
+        }
         name.give(&mut command);
         command.stdin(match description.task {
             // A process group of its own may not read a terminal: what is typed goes through a pipe.

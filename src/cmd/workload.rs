@@ -61,6 +61,14 @@ const COMM_THREAD: Setting<bool> = Setting::flag(
     "a communication thread advances each rank's context",
 );
 
+const ACK_THRESHOLD: Setting<u32> = Setting::number(
+    "ack_threshold",
+    "",
+    8,
+    (1, 1000),
+    "turns of a rank's driver without a new message after which it acknowledges those that it has",
+);
+
 /// The settings beside those of the machine.
 const SETTINGS: &Table = &[
     &RECEPTION_FIFO,
@@ -69,7 +77,11 @@ const SETTINGS: &Table = &[
     &SAME_NODE,
     &ORDERED,
     &COMM_THREAD,
+    &ACK_THRESHOLD,
 ];
+
+/// Settings by which ranks use the driver as tasks of MPI do: each advances its context itself and acknowledges at once.
+pub const AS_MPI: [&str; 2] = ["comm_thread=false", "ack_threshold=1"];
 
 /// Settings, for `--help`.
 pub fn settings_help() -> String {
@@ -122,17 +134,7 @@ impl Workload {
         };
         let spec = MachineSpec::new(options, &settings, shape)?;
         let placement = Placement::new(ranks, &spec.config.dims, args.map.as_deref())?;
-        let goal = GoalRun {
-            spec,
-            placement,
-            reception_fifo: settings.get(&RECEPTION_FIFO),
-            injection_fifo: settings.get(&INJECTION_FIFO),
-            eager_limit: settings.get(&EAGER_LIMIT),
-            same_node: settings.get(&SAME_NODE),
-            ordered: settings.get(&ORDERED),
-            comm_thread: settings.get(&COMM_THREAD),
-            change: Change::default(),
-        };
+        let goal = replayed(&settings, spec, placement);
         Ok(Self { program, goal })
     }
 
@@ -157,9 +159,35 @@ impl Workload {
             "same_node": goal.same_node.name(),
             "ordered": goal.ordered.name(),
             "comm_thread": goal.comm_thread,
+            "ack_threshold": goal.ack_threshold,
         })));
         params
     }
+}
+
+/// A run as the settings say.
+fn replayed(settings: &Settings, spec: MachineSpec, placement: Placement) -> GoalRun {
+    GoalRun {
+        spec,
+        placement,
+        reception_fifo: settings.get(&RECEPTION_FIFO),
+        injection_fifo: settings.get(&INJECTION_FIFO),
+        eager_limit: settings.get(&EAGER_LIMIT),
+        same_node: settings.get(&SAME_NODE),
+        ordered: settings.get(&ORDERED),
+        comm_thread: settings.get(&COMM_THREAD),
+        ack_threshold: settings.get(&ACK_THRESHOLD),
+        change: Change::default(),
+    }
+}
+
+/// A run with [`AS_MPI`].
+///
+/// # Errors
+/// None that a user causes.
+pub fn replayed_as_mpi(spec: &MachineSpec, placement: &Placement) -> Result<GoalRun, UsageError> {
+    let settings = Settings::parse(&AS_MPI.map(String::from), &[SETTINGS])?;
+    Ok(replayed(&settings, spec.clone(), placement.clone()))
 }
 
 /// The setting of a FIFO's ring.

@@ -342,6 +342,49 @@ explained() {
     [ -n "$path" ] && [ "$path" = "$makespan" ]
 }
 
+# figure FILE NAME: a whole number of a JSON file.
+figure() {
+    grep -oE "\"$2\": [0-9]+" "$1" | head -n 1 | grep -oE '[0-9]+$'
+}
+
+# recorded SECTION: the trace of a program has its messages, and a replay takes its time within 10 %, also that which is foretold.
+recorded() {
+    local name replay=() before after
+    compile traced || return
+    timeout -k 5 120 "$gyre" record --host-slice 60 -n 8 --shape 2x2x2 --json "$dir/record.json" -o "$dir/trace.goal" -- "$work/traced" "$1" \
+        >"$dir/record.out" 2>"$dir/record.err" && says "$dir/record.out" "^$1\$" || return
+    # The command that it names.
+    read -ra replay <<<"$(grep -oE 'run .*--set .*' "$dir/record.err")"
+    "$gyre" "${replay[@]}" --json >"$dir/run.json" || return
+    for name in messages bytes; do
+        [ "$(figure "$dir/record.json" $name)" = "$(figure "$dir/run.json" $name)" ] || return
+    done
+    before=$(figure "$dir/record.json" makespan_ns)
+    after=$(figure "$dir/run.json" makespan_ns)
+    echo "$1: $before ns recorded, $after ns replayed" >&3
+    [ "$after" = "$(figure "$dir/record.json" replay_makespan_ns)" ] || return
+    [ $((after * 10)) -le $((before * 11)) ] && [ $((after * 10)) -ge $((before * 9)) ]
+}
+
+# no_trace PATTERN OPTIONS... PROGRAM: no trace is written, for a reason that matches.
+no_trace() {
+    local status=0
+    timeout -k 5 120 "$gyre" record --host-slice 60 -o "$dir/trace.goal" "${@:2}" >"$dir/record.out" 2>"$dir/record.err" || status=$?
+    [ "$status" -eq 1 ] && [ ! -e "$dir/trace.goal" ] && says "$dir/record.err" "$1"
+}
+
+one_sided_has_no_trace() {
+    compile traced && no_trace 'no trace: task [0-7] reads or writes memory of another task' -n 8 --shape 2x2x2 -- "$work/traced" window
+}
+
+threads_have_no_trace() {
+    compile comm_threads && no_trace 'no trace: task [01] calls MPI from several threads' -n 2 --shape 2x1 -- "$work/comm_threads"
+}
+
+other_programs_have_no_trace() {
+    no_trace 'no trace: task 0 does not call MPI_Init' -n 2 --shape 2x1 -- /bin/true
+}
+
 sum_of_64_tasks() {
     succeeds 120 run -n 64 --shape 4x4x4 -- "$mpi/python3" "$tests/osu.py" allreduce &&
         says "$dir/run.out" '^8 [0-9.]+$'
@@ -418,6 +461,12 @@ alone x6_a_job_that_is_terminated_leaves_nothing told_to_end TERM
 test_ x6_calls_after_the_end_of_mpi_are_told fails 'MPI_Finalize|finaliz' -- late
 
 test_ x2_x6_slow_rank_of_mpi_is_the_first_cause explained
+for section in pairs collectives halo farm; do
+    test_ "x6_x7_a_trace_of_${section}_replays_within_10_percent" recorded "$section"
+done
+test_ x6_x7_a_one_sided_program_has_no_trace_and_is_told_why one_sided_has_no_trace
+test_ x6_x7_threads_that_call_mpi_have_no_trace threads_have_no_trace
+test_ x6_x7_a_program_without_mpi_has_no_trace other_programs_have_no_trace
 test_ x6_osu_latency_repeats latency
 if [ -x "$netpipe" ]; then
     test_ x6_netpipe_measures netpipe

@@ -23,7 +23,7 @@ mod stages;
 
 pub use event::{Event, Lane, PacketKind, What, Why};
 pub use events::{Sink, Spool};
-pub use gyre_note::{CollectiveStep, Context, FenceStep, Note};
+pub use gyre_note::{CollectiveStep, Context, FenceStep, Note, OtherStep, ProgramStep};
 pub use messages::{How, Message, Messages, Packets, Role};
 pub use recording::{Link, Recording, Thread};
 pub use spool::SpoolError;

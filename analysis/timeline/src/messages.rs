@@ -511,7 +511,8 @@ impl Assembler {
             Note::Fence { .. }
             | Note::Refused { .. }
             | Note::Completed { .. }
-            | Note::Collective { .. } => {}
+            | Note::Collective { .. }
+            | Note::Program { .. } => {}
         }
         None
     }

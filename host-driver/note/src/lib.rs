@@ -219,6 +219,81 @@ pub enum Note {
         /// The step.
         step: CollectiveStep,
     },
+    /// A thread of an MPI program took a step that its traces contain.
+    Program {
+        /// The context of its endpoint.
+        at: Context,
+        /// Time that the thread has spent outside of the library since the step before, picoseconds.
+        outside_ps: u64,
+        /// The step.
+        step: ProgramStep,
+    },
+}
+
+/// A step of an MPI program. Numbers are those of the operations of an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProgramStep {
+    /// MPI is ready for use.
+    Begun,
+    /// A message is sent.
+    Send {
+        /// Number of the operation.
+        number: u32,
+        /// The task that it is for.
+        to: u32,
+        /// Its tag, with which it is matched.
+        tag: u64,
+        /// Bytes.
+        bytes: u32,
+    },
+    /// A receive is posted.
+    Receive {
+        /// Number of the operation.
+        number: u32,
+    },
+    /// The program has learned of the end of a send.
+    Sent {
+        /// Number of the operation.
+        number: u32,
+    },
+    /// The program has learned of the end of a receive.
+    Received {
+        /// Number of the operation.
+        number: u32,
+        /// The task that has sent the message.
+        from: u32,
+        /// Its tag.
+        tag: u64,
+        /// Bytes.
+        bytes: u32,
+    },
+    /// Something that is no message between two tasks.
+    Other(OtherStep),
+    /// The program ends its use of MPI.
+    Ending,
+}
+
+/// Communication that is no message with a receive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum OtherStep {
+    /// Memory of another task is read or written.
+    OneSided,
+    /// A message without a tag, which MPI libraries send for their own purposes, such as accumulations.
+    Untagged,
+    /// Tasks of a node share a window.
+    SharedWindow,
+}
+
+impl OtherStep {
+    /// In words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::OneSided => "a one-sided operation",
+            Self::Untagged => "an active message of MPI (as for accumulations)",
+            Self::SharedWindow => "a shared window",
+        }
+    }
 }
 
 /// A step of a fence (FN-1).
@@ -278,7 +353,8 @@ impl Note {
             | Self::Fence { at, .. }
             | Self::Refused { at, .. }
             | Self::Completed { at, .. }
-            | Self::Collective { at, .. } => at,
+            | Self::Collective { at, .. }
+            | Self::Program { at, .. } => at,
         }
     }
 }

@@ -7,6 +7,7 @@ use gyre_driver::{
     Arrival, BufferRange, Context, DoneFn, Error, Op, Platform as _, Receive, Routing,
 };
 use gyre_interpose::Staging;
+use gyre_note::ProgramStep;
 use gyre_remote::{RemoteBuffer, RemotePlatform};
 
 use crate::boundary::Refusal;
@@ -214,8 +215,16 @@ fn finish(
     message: &Envelope,
     outcome: Result<usize, Error>,
 ) {
+    let received = ProgramStep::Received {
+        number: landing.number,
+        from: message.source.0.0,
+        tag: message.tag,
+        // The driver takes no longer ones.
+        bytes: message.length as u32,
+    };
     let mut completion = Completion {
         buf: landing.address(),
+        step: matches!(kind, Kind::Tagged).then(|| port.step(received)),
         ..described(port, kind, landing.context, message)
     };
     match outcome {

@@ -3,6 +3,8 @@
 
 use gyre_driver::Error;
 
+use crate::steps::Inside;
+
 /// Refusal of a function: libfabric's error number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal(pub i32);
@@ -32,9 +34,17 @@ impl From<gyre_collectives::Error> for Refusal {
     }
 }
 
+/// Runs the body of a function: time passes in the library meanwhile.
+fn entered<T>(body: impl FnOnce() -> T) -> T {
+    gyre_interpose::boundary::value(|| {
+        let _inside = Inside::begin();
+        body()
+    })
+}
+
 /// Runs the body of a function that returns 0 or a negative error.
 pub fn status(body: impl FnOnce() -> Result<(), Refusal>) -> i32 {
-    match gyre_interpose::boundary::value(body) {
+    match entered(body) {
         Ok(()) => 0,
         Err(Refusal(error)) => -error,
     }
@@ -42,7 +52,7 @@ pub fn status(body: impl FnOnce() -> Result<(), Refusal>) -> i32 {
 
 /// Runs the body of a function that returns a count or a negative error.
 pub fn count(body: impl FnOnce() -> Result<usize, Refusal>) -> isize {
-    match gyre_interpose::boundary::value(body) {
+    match entered(body) {
         // A count of things in memory.
         Ok(count) => count as isize,
         Err(Refusal(error)) => -(error as isize),

@@ -13,6 +13,7 @@ use crate::abi::{
 use crate::boundary::{self, Refusal};
 use crate::object::{self, Object};
 use crate::progress::Served;
+use crate::steps::Step;
 
 /// Completion of an operation.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +34,8 @@ pub struct Completion {
     pub source: Addr,
     /// Error number, and bytes that did not fit.
     pub error: Option<(i32, usize)>,
+    /// For traces: the step that the program takes when it reads this.
+    pub step: Option<Step>,
 }
 
 impl Completion {
@@ -47,6 +50,7 @@ impl Completion {
             tag: 0,
             source: ADDR_UNSPEC,
             error: None,
+            step: None,
         }
     }
 
@@ -183,6 +187,7 @@ unsafe extern "C" fn readfrom(
         }
         let taken = queue.take(most)?;
         for (place, entry) in taken.iter().enumerate() {
+            entry.step.into_iter().for_each(Step::take);
             let whole = CqTaggedEntry {
                 op_context: entry.context as *mut c_void,
                 flags: entry.flags,
@@ -220,6 +225,7 @@ unsafe extern "C" fn readerr(fid: *mut Fid, into: *mut CqErrEntry, _flags: u64) 
             return Err(Refusal::AGAIN);
         };
         entries.pop_front();
+        entry.step.into_iter().for_each(Step::take);
         // SAFETY: a place for the entry.
         unsafe {
             into.write(CqErrEntry {

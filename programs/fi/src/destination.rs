@@ -22,6 +22,9 @@ pub struct Multi {
     full: AtomicBool,
 }
 
+/// A receive: its context, which is an address, whether it asks for a completion, and its number for traces.
+pub type Receive = (usize, bool, u32);
+
 /// The place of one message.
 #[derive(Debug)]
 pub struct Landing {
@@ -29,27 +32,31 @@ pub struct Landing {
     pub context: usize,
     /// Whether the receive asks for a completion.
     pub wants: bool,
+    /// Number of the receive for traces.
+    pub number: u32,
     pieces: Vec<Piece>,
     multi: Option<Arc<Multi>>,
 }
 
 impl Landing {
     /// The place of a receive into these pieces.
-    pub fn new(context: usize, wants: bool, pieces: Vec<Piece>) -> Self {
+    pub fn new((context, wants, number): Receive, pieces: Vec<Piece>) -> Self {
         Self {
             context,
             wants,
+            number,
             pieces,
             multi: None,
         }
     }
 
     /// A place in a multi-receive buffer.
-    pub fn within(context: usize, wants: bool, piece: Piece, multi: &Arc<Multi>) -> Self {
+    pub fn within((context, wants, number): Receive, piece: Piece, multi: &Arc<Multi>) -> Self {
         multi.under_way.fetch_add(1, Ordering::Relaxed);
         Self {
             context,
             wants,
+            number,
             pieces: vec![piece],
             multi: Some(Arc::clone(multi)),
         }
@@ -114,16 +121,11 @@ const ALIGN: usize = 8;
 
 impl Buffer {
     /// The place of the next message, and whether it is the last.
-    pub fn claim(
-        &mut self,
-        (context, wants): (usize, bool),
-        bytes: usize,
-        least_room: usize,
-    ) -> (Landing, bool) {
+    pub fn claim(&mut self, receive: Receive, bytes: usize, least_room: usize) -> (Landing, bool) {
         match self {
             Self::One(pieces) => {
                 let pieces = std::mem::take(pieces);
-                (Landing::new(context, wants, pieces), true)
+                (Landing::new(receive, pieces), true)
             }
             Self::Many { left, multi } => {
                 let taken = bytes.min(left.bytes);
@@ -131,7 +133,7 @@ impl Buffer {
                     address: left.address,
                     bytes: taken,
                 };
-                let landing = Landing::within(context, wants, piece, multi);
+                let landing = Landing::within(receive, piece, multi);
                 let next = taken.next_multiple_of(ALIGN).min(left.bytes);
                 left.address += next;
                 left.bytes -= next;

@@ -52,6 +52,7 @@ mod rma;
 mod send;
 mod send_data;
 mod short_write;
+mod steps;
 mod unanswered;
 
 pub use fabric::fi_prov_ini;

@@ -35,8 +35,8 @@ pub struct Pattern {
     pub ignore: u64,
 }
 
-/// Match data of a message, and the context of the probe that has claimed it: an address.
-type Claimable = (Envelope, Option<usize>);
+/// Match data of a message, and of the probe that has claimed it the context, which is an address, and the number for traces.
+type Claimable = (Envelope, Option<(usize, u32)>);
 
 impl table::Pattern for Pattern {
     type Data = Claimable;
@@ -57,6 +57,8 @@ pub struct Posted {
     pub context: usize,
     /// Whether it asks for a completion.
     pub wants: bool,
+    /// Its number for traces.
+    pub number: u32,
     /// Place for messages.
     pub buffer: Buffer,
 }
@@ -125,11 +127,11 @@ impl Matcher {
     }
 
     /// Claims the message that a receive would take: no other receive gets it.
-    pub fn claim(&mut self, pattern: &Pattern, context: usize) {
+    pub fn claim(&mut self, pattern: &Pattern, (context, number): (usize, u32)) {
         if let (_, Some(place)) = self.first(pattern)
             && let Some((_, claimed)) = self.table.data_at_mut(place)
         {
-            *claimed = Some(context);
+            *claimed = Some((context, number));
         }
     }
 
@@ -159,9 +161,10 @@ impl Matcher {
     }
 
     /// Takes the message that a probe has claimed with `context`.
-    pub fn take_claimed(&mut self, context: usize, landing: Landing) -> Option<Vec<Kept>> {
+    pub fn take_claimed(&mut self, context: usize, mut landing: Landing) -> Option<Vec<Kept>> {
         let place = self.claimed(context)?;
-        self.table.data_at_mut(place)?.1 = None;
+        let (_, number) = self.table.data_at_mut(place)?.1.take()?;
+        landing.number = number;
         Some(self.give(place, landing).into_iter().collect())
     }
 
@@ -173,7 +176,7 @@ impl Matcher {
 
     /// Place of the message that a probe has claimed with `context`.
     fn claimed(&self, context: usize) -> Option<usize> {
-        let claimed = |(_, claimed): &Claimable| *claimed == Some(context);
+        let claimed = |(_, claimed): &Claimable| claimed.is_some_and(|(by, _)| by == context);
         self.table.position(claimed)
     }
 
@@ -200,7 +203,7 @@ impl Matcher {
 impl Posted {
     /// The place for its next message, of `bytes` bytes, and whether it is the last.
     fn claim(&mut self, bytes: usize, least_room: usize) -> (Landing, bool) {
-        let receive = (self.context, self.wants);
+        let receive = (self.context, self.wants, self.number);
         self.buffer.claim(receive, bytes, least_room)
     }
 }
@@ -240,6 +243,7 @@ mod tests {
         Posted {
             context,
             wants: true,
+            number: 0,
             buffer: Buffer::One(vec![Piece { address, bytes }]),
         }
     }
@@ -320,10 +324,10 @@ mod tests {
     fn x6_a_claimed_message_goes_only_to_its_claim() {
         let mut matcher = Matcher::default();
         matcher.keep(envelope(0, 1, 4), here(4));
-        matcher.claim(&any(1, 0), 5);
+        matcher.claim(&any(1, 0), (5, 0));
         assert_eq!(post(&mut matcher, 6, any(1, 0), 4), None);
         assert_eq!(matcher.probe(&any(1, 0)).1.map(|found| found.tag), None);
-        let landing = || Landing::new(5, true, Vec::new());
+        let landing = || Landing::new((5, true, 0), Vec::new());
         assert!(matcher.take_claimed(4, landing()).is_none());
         assert_eq!(
             matcher.take_claimed(5, landing()).map(|found| found.len()),

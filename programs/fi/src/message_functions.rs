@@ -107,6 +107,7 @@ impl Call {
                 pieces: unsafe { memory.pieces()? },
                 context: self.context as usize,
                 flags: self.flags.unwrap_or(port.send_flags),
+                number: port.next_number(),
             };
             // SAFETY: the program leaves them alone.
             unsafe { send.start(&port) }
@@ -128,6 +129,7 @@ impl Call {
                 pieces: unsafe { memory.pieces()? },
                 context: self.context as usize,
                 flags: self.flags.unwrap_or(port.receive_flags),
+                number: port.next_number(),
             };
             // SAFETY: the program leaves them alone.
             unsafe { receive.start(&port) }

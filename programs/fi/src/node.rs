@@ -22,7 +22,7 @@ pub struct Node {
     /// For each context whether an endpoint has it.
     taken: Mutex<Vec<bool>>,
     /// The client's share of the node, until it has ended.
-    _share: Taken,
+    share: Taken,
 }
 
 impl Node {
@@ -49,10 +49,15 @@ impl Node {
             job,
             taken: Mutex::new(vec![false; usize::from(client.contexts())]),
             client: Mutex::new(Some(client)),
-            _share: share,
+            share,
         });
         *known = Arc::downgrade(&node);
         Ok(node)
+    }
+
+    /// Number of the client.
+    pub const fn client(&self) -> u8 {
+        self.share.0.number
     }
 
     /// Takes a free context.

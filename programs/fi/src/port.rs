@@ -8,6 +8,7 @@ use gyre_collectives::Collectives;
 use gyre_driver::{COPY_CHUNK, Context, Endpoint, Op, Platform as _, PlatformLock as _};
 use gyre_interpose::asleep::Asleep;
 use gyre_interpose::idle_polls::{IdlePolls, Polled};
+use gyre_note::ProgramStep;
 use gyre_remote::{RemoteLock, RemotePlatform};
 use parking_lot::Mutex;
 
@@ -19,6 +20,7 @@ use crate::cq::{Completion, Queue};
 use crate::matcher::{Matcher, Source};
 use crate::node::Node;
 use crate::progress::Progress;
+use crate::steps::Step;
 use crate::unanswered::Unanswered;
 
 /// Polls without a result of a thread that waits, after which it sleeps until an event.
@@ -75,6 +77,8 @@ pub struct Port {
     pub collectives: OnceLock<Collectives<RemotePlatform>>,
     /// Short writes that the targets have not answered.
     pub unanswered: Unanswered,
+    /// Number of the last send or receive, for traces.
+    number: AtomicU32,
     /// Held by the thread that advances the context.
     lock: RemoteLock,
     /// Polls without a result, in a row, of threads that wait.
@@ -97,6 +101,7 @@ impl Port {
             least_room: AtomicUsize::new(64),
             collectives: OnceLock::new(),
             unanswered: Unanswered::default(),
+            number: AtomicU32::new(0),
             idle: AtomicU32::new(0),
             idle_polls: IdlePolls::default(),
         })
@@ -105,6 +110,22 @@ impl Port {
     /// The machine.
     pub fn platform(&self) -> &'static RemotePlatform {
         &self.node.job.platform
+    }
+
+    /// A step of the program here.
+    pub fn step(&self, step: ProgramStep) -> Step {
+        let endpoint = self.context.query().endpoint;
+        let at = gyre_note::Context {
+            task: endpoint.task().0,
+            client: self.node.client(),
+            offset: endpoint.context_offset(),
+        };
+        Step::new(at, step)
+    }
+
+    /// Number of the next send or receive, for traces.
+    pub fn next_number(&self) -> u32 {
+        self.number.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Free bytes below which a multi-receive buffer takes no more messages.

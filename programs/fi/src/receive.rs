@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use gyre_driver::Op;
+use gyre_note::ProgramStep;
 
 use crate::abi::{Addr, flags};
 use crate::arrival::{described, give};
@@ -31,6 +32,8 @@ pub struct Receive {
     pub context: usize,
     /// Its flags.
     pub flags: u64,
+    /// Its number for traces.
+    pub number: u32,
 }
 
 impl Receive {
@@ -79,8 +82,10 @@ impl Receive {
         let posted = Posted {
             context: self.context,
             wants,
+            number: self.number,
             buffer,
         };
+        note(port, kind, self.number);
         let least_room = port.least_room();
         let (attempts, found) = port.matchers[kind as usize]
             .lock()
@@ -94,7 +99,7 @@ impl Receive {
 
     fn take_claimed(self, port: &Arc<Port>) -> Result<(), Refusal> {
         let (kind, wants) = (self.kind, wants_completion(self.flags));
-        let landing = Landing::new(self.context, wants, self.pieces);
+        let landing = Landing::new((self.context, wants, self.number), self.pieces);
         let mut matcher = port.matchers[kind as usize].lock();
         let found = matcher.take_claimed(self.context, landing);
         drop(matcher);
@@ -116,7 +121,10 @@ impl Receive {
             return Ok(());
         };
         if self.flags & flags::CLAIM != 0 {
-            self.matcher(port).claim(&pattern, self.context);
+            // Other receives pass it from now on, as if it had its own.
+            note(port, self.kind, self.number);
+            let claim = (self.context, self.number);
+            self.matcher(port).claim(&pattern, claim);
         }
         if self.flags & flags::DISCARD != 0 {
             let dropped = self.matcher(port).discard(self.context, &pattern);
@@ -127,6 +135,13 @@ impl Receive {
         port.platform().charge(Op::Callback, 1);
         port.received(wants, described(port, self.kind, self.context, &message));
         Ok(())
+    }
+}
+
+/// Notes a receive for traces.
+fn note(port: &Port, kind: Kind, number: u32) {
+    if let Kind::Tagged = kind {
+        port.step(ProgramStep::Receive { number }).take();
     }
 }
 

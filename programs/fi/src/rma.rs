@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use gyre_driver::{DoneFn, Get, Put, RemoteAddress, Routing, TaskId};
 use gyre_interpose::Staging;
+use gyre_note::{OtherStep, ProgramStep};
 use gyre_remote::windows::offset_of;
 use parking_lot::Mutex;
 
@@ -131,6 +132,7 @@ impl Transfer {
             return Err(Refusal::INVALID);
         }
         let endpoint = port.peer(self.peer)?;
+        port.step(ProgramStep::Other(OtherStep::OneSided)).take();
         let parts = common(&self.local, &self.remote);
         // Refusals come before the first transfer begins.
         let mut ready = Vec::with_capacity(parts.len());

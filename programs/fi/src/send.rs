@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use gyre_driver::{DEFAULT_EAGER_LIMIT, DoneFn, SendImmediate, SendMessage, SendProtocol};
 use gyre_interpose::Staging;
+use gyre_note::{OtherStep, ProgramStep};
 use gyre_remote::RemotePlatform;
 
 use crate::abi::{Addr, flags};
@@ -38,6 +39,8 @@ pub struct Send {
     pub context: usize,
     /// Its flags.
     pub flags: u64,
+    /// Its number for traces.
+    pub number: u32,
 }
 
 impl Send {
@@ -54,6 +57,7 @@ impl Send {
         if injects && bytes > INJECT {
             return Err(Refusal::INVALID);
         }
+        self.note(port, bytes)?;
         if bytes <= INJECT {
             // SAFETY: what the caller promises.
             return unsafe { self.inject(port, bytes) };
@@ -111,6 +115,22 @@ impl Send {
         Ok(())
     }
 
+    /// Notes it for traces.
+    fn note(&self, port: &Port, bytes: usize) -> Result<(), Refusal> {
+        let step = match self.kind {
+            Kind::Untagged => ProgramStep::Other(OtherStep::Untagged),
+            Kind::Tagged => ProgramStep::Send {
+                number: self.number,
+                to: port.peer(self.to)?.task().0,
+                tag: self.tag,
+                // The driver takes no longer ones.
+                bytes: bytes as u32,
+            },
+        };
+        port.step(step).take();
+        Ok(())
+    }
+
     fn header(&self) -> Header {
         Header {
             tag: self.tag,
@@ -133,7 +153,11 @@ impl Send {
     }
 
     fn end(&self, port: &Port, outcome: Result<(), gyre_driver::Error>) {
-        let mut completion = Completion::new(self.context, flags::SEND | self.kind.flag());
+        let number = self.number;
+        let mut completion = Completion {
+            step: Some(port.step(ProgramStep::Sent { number })),
+            ..Completion::new(self.context, flags::SEND | self.kind.flag())
+        };
         if let Err(error) = outcome {
             eprintln!("libgyre-fi: {error}");
             completion = completion.failed(libc::EIO);

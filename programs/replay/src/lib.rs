@@ -13,7 +13,7 @@ mod rank;
 use std::fmt;
 use std::sync::Arc;
 
-use gyre_driver::{ClientConfig, Ordered, Resources, SameNode};
+use gyre_driver::{AckConfig, ClientConfig, Ordered, Resources, SameNode};
 use gyre_goal::Program;
 use gyre_goal::exec::{BlockedReport, RankState};
 use gyre_sim::{Machine, RunReport, SimError, Until};
@@ -48,6 +48,8 @@ pub struct GoalRun {
     pub ordered: Ordered,
     /// Whether a communication thread advances each rank's context.
     pub comm_thread: bool,
+    /// Turns without a new message after which messages are acknowledged.
+    pub ack_threshold: u32,
     /// The change made to the program; none in a run of the program itself.
     pub change: Change,
 }
@@ -168,6 +170,7 @@ impl GoalRun {
         let programs: Vec<_> = program.into_ranks().into_iter().map(Arc::new).collect();
         let (reception_ring, injection_ring) = (self.reception_fifo, self.injection_fifo);
         let (eager_limit, same_node, ordered) = (self.eager_limit, self.same_node, self.ordered);
+        let threshold = self.ack_threshold;
         let bar = bar.clone();
         let change = self.change;
         let (ranks, _) = job.each("set-up", Until::Done, move |process| {
@@ -183,6 +186,10 @@ impl GoalRun {
                 eager_limit,
                 same_node,
                 ordered,
+                ack: AckConfig {
+                    threshold,
+                    ..AckConfig::default()
+                },
                 ..client
             };
             let program = &programs[process.task.0 as usize];

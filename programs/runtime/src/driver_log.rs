@@ -17,7 +17,8 @@ use gyre_driver::control_message;
 use gyre_files::Output;
 use gyre_layout::{ErrorReason, Kind};
 use gyre_timeline::{
-    CollectiveStep, Context, Event, FenceStep, Lane, Messages, Note, Packets, Recording, Role, What,
+    CollectiveStep, Context, Event, FenceStep, Lane, Messages, Note, Packets, ProgramStep,
+    Recording, Role, What,
 };
 use parking_lot::Mutex;
 use tracing::{Level, debug, info, trace, warn};
@@ -29,7 +30,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use crate::spool::is_whole;
 
 /// Targets of the lines, by which a filter selects them.
-const TARGETS: [&str; 15] = [
+const TARGETS: [&str; 16] = [
     "machine",
     "driver::post",
     "driver::eager",
@@ -43,6 +44,7 @@ const TARGETS: [&str; 15] = [
     "driver::refusal",
     "driver::done",
     "driver::collective",
+    "program",
     "dma",
     "link",
 ];
@@ -300,7 +302,8 @@ impl Ids {
             | Note::Fence { .. }
             | Note::Refused { .. }
             | Note::Completed { .. }
-            | Note::Collective { .. } => None,
+            | Note::Collective { .. }
+            | Note::Program { .. } => None,
         }
     }
 }
@@ -482,6 +485,7 @@ fn log_note(event: &Event, note: Note, id: Option<u32>, packets: Option<&Packets
         Note::Completed { failed: true, .. } => {
             line!(warn, "driver::done", by, {}, "done callback with an error")
         }
+        Note::Program { step, .. } => log_step(&by, step),
         Note::Collective {
             geometry,
             sequence,
@@ -508,6 +512,38 @@ fn log_note(event: &Event, note: Note, id: Option<u32>, packets: Option<&Packets
                 }
             }
         }
+    }
+}
+
+/// Writes a step of an MPI program.
+fn log_step(by: &By, step: ProgramStep) {
+    match step {
+        ProgramStep::Begun => line!(debug, "program", by, {}, "MPI ready"),
+        ProgramStep::Send {
+            number,
+            to,
+            tag,
+            bytes,
+        } => {
+            line!(debug, "program", by, { number, to, tag, bytes, }, "send")
+        }
+        ProgramStep::Receive { number } => {
+            line!(debug, "program", by, { number, }, "receive posted")
+        }
+        ProgramStep::Sent { number } => line!(debug, "program", by, { number, }, "send ended"),
+        ProgramStep::Received {
+            number,
+            from,
+            tag,
+            bytes,
+        } => {
+            line!(debug, "program", by, { number, from, tag, bytes, }, "receive ended")
+        }
+        ProgramStep::Other(other) => {
+            let other = other.words();
+            line!(debug, "program", by, { other, }, "other communication");
+        }
+        ProgramStep::Ending => line!(debug, "program", by, {}, "MPI ends"),
     }
 }
 

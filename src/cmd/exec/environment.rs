@@ -49,6 +49,14 @@ pub fn clients() -> Vec<String> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
+/// Variable by which the provider leaves collectives to the library of MPI.
+const COLLECTIVES: (&str, &str) = ("GYRE_MPI_COLLECTIVES", "mpich");
+
+/// Leaves collectives to the library of MPI, which sends messages for them.
+pub fn leave_collectives(command: &mut Command) {
+    command.env(COLLECTIVES.0, COLLECTIVES.1);
+}
+
 /// Sets the variables that the user has not set.
 pub fn prepare(command: &mut Command) {
     let folder = provider_folder();

@@ -2,9 +2,9 @@
 //! Runs of programs that are recorded.
 
 use gyre::machine_file::MachineSpec;
-use gyre::timeline::with_operations;
-use gyre_sim::Recorder;
 use gyre_timeline::{Messages, Recording};
+
+use crate::cmd::recorded::recorded;
 
 /// How far a run came, and its hash.
 #[derive(Debug, Clone, Copy)]
@@ -33,17 +33,7 @@ impl Observed {
         spec: &MachineSpec,
         run: impl FnOnce(&MachineSpec) -> Result<Ended, E>,
     ) -> Result<Self, E> {
-        let recorder = Recorder::default();
-        let mut spec = spec.attempt(None);
-        spec.config.recorder = Some(recorder.clone());
-        let ended = run(&spec)?;
-        let (cycle_ps, nodes) = (spec.config.cycle_ps, spec.nodes() as u32);
-        // A machine gives its events when it ends.
-        let recording = recorder
-            .take()
-            .pop()
-            .unwrap_or_else(|| Recording::empty(cycle_ps, nodes, 0, 0));
-        let recording = with_operations(recording);
+        let (ended, recording) = recorded(spec, run)?;
         let messages = Messages::of(&recording);
         Ok(Self {
             ended,

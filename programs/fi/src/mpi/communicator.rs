@@ -78,6 +78,11 @@ static KNOWN: Mutex<Known> = Mutex::new(Known {
 /// The endpoint of the process on context 0 of its task.
 static PORT: Mutex<Weak<Port>> = Mutex::new(Weak::new());
 
+/// The endpoint of the process on context 0 of its task, while it is open.
+pub fn port() -> Option<Arc<Port>> {
+    PORT.lock().upgrade()
+}
+
 /// Uses `port` for collectives from now on.
 pub fn serve(port: &Arc<Port>) {
     *PORT.lock() = Arc::downgrade(port);

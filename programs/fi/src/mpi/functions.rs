@@ -7,7 +7,10 @@
 
 use std::ffi::{c_int, c_void};
 
+use gyre_note::ProgramStep;
+
 use super::calls::{self, Reduced};
+use super::communicator;
 use super::library::{Count, Handle, Library, OTHER};
 use super::shared;
 use super::tool::Tool;
@@ -112,6 +115,35 @@ macro_rules! looks {
             Library::get().map_or(OTHER, |library| unsafe { (library.$real)($($argument),*) })
         } }
     )*};
+}
+
+/// Exports functions of MPI that begin or end its use, with the steps that they take before and after the call.
+macro_rules! ends {
+    ($($name:ident $profiled:ident $real:ident($($argument:ident: $type:ty),*) $before:expr, $after:expr;)*) => {$(
+        exported! { $name $profiled($($argument: $type),*) {
+            note($before);
+            // SAFETY: the program's arguments.
+            let result = Library::get().map_or(OTHER, |library| unsafe { (library.$real)($($argument),*) });
+            note($after);
+            result
+        } }
+    )*};
+}
+
+fn note(step: Option<ProgramStep>) {
+    gyre_interpose::boundary::value(|| {
+        if let (Some(port), Some(step)) = (communicator::port(), step) {
+            port.step(step).take();
+        }
+    });
+}
+
+ends! {
+    MPI_Init PMPI_Init Init(count: *mut c_void, arguments: *mut c_void) None, Some(ProgramStep::Begun);
+    MPI_Init_thread PMPI_Init_thread Init_thread(
+        count: *mut c_void, arguments: *mut c_void, wanted: c_int, provided: *mut c_int
+    ) None, Some(ProgramStep::Begun);
+    MPI_Finalize PMPI_Finalize Finalize() Some(ProgramStep::Ending), None;
 }
 
 type Flag = *mut c_int;

@@ -53,6 +53,9 @@ macro_rules! functions {
 }
 
 functions! {
+    Init: fn(*mut c_void, *mut c_void);
+    Init_thread: fn(*mut c_void, *mut c_void, c_int, *mut c_int);
+    Finalize: fn();
     Barrier: fn(Handle);
     Bcast: fn(*mut c_void, c_int, Handle, c_int, Handle);
     Bcast_c: fn(*mut c_void, Count, Handle, c_int, Handle);

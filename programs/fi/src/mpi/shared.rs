@@ -10,8 +10,10 @@ use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use gyre_interpose::Job;
+use gyre_note::{OtherStep, ProgramStep};
 use parking_lot::Mutex;
 
+use super::communicator;
 use super::library::{Count, Handle, Library, OTHER};
 
 /// Of MPICH: `MPI_COMM_TYPE_SHARED`, `MPI_BYTE`, `MPI_INT`, `MPI_BAND`, `MPI_PROC_NULL`, `MPI_WIN_CREATE_FLAVOR` and
@@ -133,6 +135,10 @@ pub fn allocate(
     };
     if asked != 0 || size < 2 || base.is_null() || win.is_null() {
         return None;
+    }
+    if let Some(port) = communicator::port() {
+        port.step(ProgramStep::Other(OtherStep::SharedWindow))
+            .take();
     }
     let own = Part {
         bytes,
