@@ -17,6 +17,7 @@ mod hostile;
 mod install;
 mod log;
 mod models;
+mod own_crate;
 mod page;
 mod pami;
 mod pami_collectives;
