@@ -94,13 +94,7 @@ pub fn main() -> ExitCode {
             (outcome.text(args.workload.json), outcome.passed)
         }),
         Command::Exec(args) => exec::main(&args, &command),
-        Command::Record(args) => match record::run(args) {
-            Ok(outcome) => exec::report(outcome),
-            Err(error) => {
-                complain(format_args!("{error}"));
-                ExitCode::from(error.status())
-            }
-        },
+        Command::Record(args) => exec::report(record::run(args)),
         Command::GuardJob(args) => exec::guard(&args),
         Command::Why(args) => show(why::run(*args), |reasons| (reasons.text(), true)),
         Command::Bench(args) if args.list => print(&bench::list(), ExitCode::SUCCESS),

@@ -46,6 +46,7 @@ use self::screen::{RANDOM, Screen};
 use self::services::Services;
 use self::shared::JobWide;
 use crate::cmd::link_use::link_table;
+use crate::error::CommandError;
 use gyre_replay::flits;
 
 /// Reception FIFOs of a node, which the contexts of its tasks share.
@@ -138,17 +139,18 @@ pub fn main(args: &ExecArgs, command: &CommandLine) -> ExitCode {
         }
         Ok(outcome)
     });
-    match result {
-        Ok(outcome) => report(outcome),
-        Err(error) => {
-            complain(format_args!("{error}"));
-            ExitCode::from(error.status())
-        }
-    }
+    report(result.map_err(CommandError::from))
 }
 
-/// Ends a command whose program has run to its end: standard output and standard error are the program's, so few lines follow.
-pub fn report(outcome: Outcome) -> ExitCode {
+/// Ends a command that has run a program: standard output and standard error are the program's, so few lines follow.
+pub fn report(result: Result<Outcome, CommandError>) -> ExitCode {
+    let outcome = match result {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            complain(format_args!("{error}"));
+            return ExitCode::from(error.status());
+        }
+    };
     let mut lines = outcome.pictures;
     lines.push(format!("{} cycles simulated", outcome.sim.cycles));
     lines.push(format!("hash {}", outcome.hash));

@@ -215,13 +215,9 @@ impl Failure {
 
     /// Subject of its waveform.
     fn subject(&self) -> Subject {
-        let (cycle, stalled) = match self.when {
-            When::In(cycle) => (cycle, false),
-            When::Since(progress, _) => (progress, true),
-        };
         Subject::Failure {
-            cycle,
-            stalled,
+            cycle: self.cycle(),
+            stalled: matches!(self.when, When::Since(..)),
             instance: self.instance.clone(),
         }
     }

@@ -116,21 +116,12 @@ impl<R: BufRead> WithRows<R> {
         (&self.looked, &self.found)
     }
 
-    /// Notes a signal of the scope that is looked into.
-    fn look_at(&mut self, name: &str, declared: Declared) {
+    /// Bytes of the path of the present scope, if it is the one that is looked into or around it.
+    fn around(&self) -> Option<usize> {
         let scope = self.path.trim_end_matches('.');
-        let around = |inner: &str| {
-            inner
-                .strip_prefix(scope)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
-        if scope.is_empty() || !around(&self.looked) {
-            return;
-        }
-        self.around
-            .entry(scope.len())
-            .or_default()
-            .push((name.to_owned(), declared));
+        let rest = self.looked.strip_prefix(scope)?;
+        let is_around = !scope.is_empty() && (rest.is_empty() || rest.starts_with('.'));
+        is_around.then_some(scope.len())
     }
 
     /// The wanted signals that there are, as far as the waveform has been read; rows are among them.
@@ -168,7 +159,7 @@ impl<R: BufRead> WithRows<R> {
     }
 
     fn header_line(&mut self) {
-        let line = String::from_utf8_lossy(&self.line).into_owned();
+        let line = String::from_utf8_lossy(&self.line);
         let mut words = line.split_ascii_whitespace();
         match words.next() {
             Some("$scope") => {
@@ -189,16 +180,22 @@ impl<R: BufRead> WithRows<R> {
                 };
                 self.longest = self.longest.max(code.len());
                 let full = format!("{}{name}", self.path);
+                let (wanted, around) = (self.wanted.contains(&full), self.around());
+                if !wanted && around.is_none() {
+                    return;
+                }
                 let range = words.next().filter(|word| *word != "$end");
                 let declared = Declared {
                     width: width.parse().unwrap_or(0),
                     range: range.unwrap_or_default().to_owned(),
                 };
-                let name = name.to_owned();
-                if self.wanted.contains(&full) {
-                    self.declared.insert(full, declared.clone());
+                if let Some(length) = around {
+                    let signals = self.around.entry(length).or_default();
+                    signals.push((name.to_owned(), declared.clone()));
                 }
-                self.look_at(&name, declared);
+                if wanted {
+                    self.declared.insert(full, declared);
+                }
             }
             Some("$enddefinitions") => {
                 if let Some((length, found)) = std::mem::take(&mut self.around).pop_last() {

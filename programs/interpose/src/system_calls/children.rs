@@ -79,18 +79,15 @@ impl Looks {
 /// call but the program.
 pub fn continues_elsewhere(call: &Call) -> bool {
     let [a, b, ..] = call.arguments;
-    let flags = match call.number {
-        libc::SYS_clone => a,
+    let (elsewhere, flags) = match call.number {
+        libc::SYS_vfork => (true, 0),
+        libc::SYS_clone => (a & SHARES_MEMORY != 0 || b != 0, a),
         libc::SYS_clone3 => {
             // SAFETY: the program's arguments, which begin with the flags.
-            unsafe { call.address::<u64>(0).as_ref() }.map_or(0, |&flags| flags as usize)
+            let flags = unsafe { call.address::<u64>(0).as_ref() };
+            (true, flags.map_or(0, |&flags| flags as usize))
         }
-        _ => 0,
-    };
-    let elsewhere = match call.number {
-        libc::SYS_vfork | libc::SYS_clone3 => true,
-        libc::SYS_clone => a & SHARES_MEMORY != 0 || b != 0,
-        _ => false,
+        _ => (false, 0),
     };
     if flags & THREAD != 0 {
         // The machine does not serve it: the C library makes it for its own work, such as asynchronous files.
